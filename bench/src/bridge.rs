@@ -1,5 +1,5 @@
-//! A room like that of a bridge game: 150 entities, 48 players in 8 crews that see all of them, and a network that loses
-//! 2 % of all packets for each player by itself.
+//! A room like that of a bridge game: 150 entities, 48 players in 8 crews that see all of them, and a network that
+//! loses 2 % of all packets, independently for each player.
 
 use std::collections::VecDeque;
 
@@ -60,7 +60,7 @@ struct Rock {
     at: Vec2,
 }
 
-/// A bridge predicts nothing: its crew watches.
+/// A bridge predicts nothing: its crew are spectators.
 #[derive(Clone, Debug, PartialEq, Entity)]
 struct Orders {
     turn: i8,
@@ -166,7 +166,7 @@ struct Mail {
     bytes: Vec<u8>,
 }
 
-/// The room, its players, and what is between them.
+/// The room, its players, and the networks between them.
 struct Room {
     now: Time,
     host: Host<Bridge>,
@@ -202,7 +202,7 @@ impl Room {
         }
     }
 
-    /// Puts what is in the buffer on its way. What may be lost is, one time in fifty.
+    /// Sends the content of the buffer. Of unreliable messages one in fifty is lost.
     fn post(&mut self, player: usize, to_host: bool, channel: Channel) {
         let lossy = matches!(channel, Channel::State | Channel::Input);
         if !(lossy && self.rng.chance(1, 50)) {

@@ -1,4 +1,4 @@
-//! The processor's time, which other work on the machine does not change much.
+//! The thread's CPU time, which other work on the machine does not change much.
 
 use nix::time::{ClockId, clock_gettime};
 

@@ -115,8 +115,8 @@ struct Measured {
     decode_ns: u64,
 }
 
-/// Every frame is coded against the one `back` frames before it, with the models that both ends had after that one: any
-/// packet between may be lost. What is read is compared.
+/// Codes every frame against the one `back` frames before it, with the models that both ends had after that one: any
+/// packet in between may be lost. Compares the decoded frame.
 fn measure(layout: &Layout, frames: &[Snapshot], back: usize) -> Measured {
     let mut ends = vec![[Models::new(layout), Models::new(layout)]; back];
     let (mut bytes, mut read, none) = (Vec::new(), Snapshot::new(layout), Snapshot::new(layout));

@@ -1,4 +1,4 @@
-//! What deltas are compared with.
+//! The references that deltas are compared with.
 
 use sametick_room::snapshot::Snapshot;
 
@@ -23,7 +23,7 @@ pub fn packed_bits(frames: &[Snapshot]) -> u64 {
     (0..width).map(range).map(|(least, most)| bits(least, most)).sum()
 }
 
-/// Deltas of codes as bytes, compressed as one stream of which nothing may be lost.
+/// Deltas of codes as bytes, compressed as one lossless stream.
 pub struct Zstd {
     stream: zstd::stream::write::Encoder<'static, Vec<u8>>,
 }

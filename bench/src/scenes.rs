@@ -1,4 +1,4 @@
-//! What is measured: scenes made by a physics engine, the same in every run.
+//! The measured scenes: made by a physics engine, the same in every run.
 
 use rapier3d::prelude::*;
 use sametick_sim::Rng;
@@ -14,9 +14,9 @@ fn vector(rng: &mut Rng, size: f32) -> Vector {
     Vector::new(real(rng) * size, real(rng) * size, real(rng) * size)
 }
 
-/// 250 balls of 1 m in a closed box of twice `half`, which lose little when they bounce off walls and each other, at 30 Hz.
-/// One that has nearly come to rest is kicked up, so that all of them keep bouncing. Also how often one of them bounces in
-/// a second.
+/// 250 balls of 1 m in a closed box of twice `half`, which lose little energy when they bounce, at 30 Hz. A ball that
+/// has nearly come to rest is kicked up, so that all of them keep bouncing. Also returns how often one of them bounces
+/// in a second.
 pub fn bouncing(seconds: usize, half: f32) -> (Vec<Vec<Transform>>, f64) {
     let mut rng = Rng::new(1);
     let mut world = World::new(9.81, 60.0);
@@ -59,8 +59,8 @@ fn wall(normal: Vector) -> ColliderBuilder {
     ColliderBuilder::halfspace(rapier3d::na::Unit::new_unchecked(normal))
 }
 
-/// 900 cubes of 0.4 m on a floor and a large one that is rolled through them by forces, as a player would, at 60 Hz. From
-/// time to time it pulls those near it, which is when most of them tumble.
+/// 900 cubes of 0.4 m on a floor and a large one that is rolled through them by forces, as by a player, at 60 Hz. From
+/// time to time it attracts the cubes near it, and most of them tumble then.
 pub fn cubes(seconds: usize) -> Vec<Vec<Transform>> {
     let mut rng = Rng::new(2);
     let mut world = World::new(9.81, 60.0);

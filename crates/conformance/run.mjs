@@ -1,4 +1,4 @@
-// Prints what a run of the conformance game comes to as wasm, in the same line of JSON as the example `hashes`:
+// Prints the result of a run of the conformance game as wasm, in the same line of JSON as the example `hashes`:
 //   node run.mjs MODULE.wasm SEED TICKS
 import { readFile } from "node:fs/promises";
 

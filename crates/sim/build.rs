@@ -1,4 +1,4 @@
-//! Gives the crate its own build id, see `sametick_sim::BUILD`.
+//! Sets the crate's own build id, see `sametick_sim::BUILD`.
 
 fn main() {
     sametick_build_id::emit();

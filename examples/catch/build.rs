@@ -1,4 +1,4 @@
-//! Gives the game its build id, and the programs in this package their git commit.
+//! Sets the build id of the game, and the git commit of the programs in this package.
 
 fn main() {
     sametick_build_id::emit();

@@ -1,17 +1,17 @@
-//! Counting what a decoder allocates, and refusing too much.
+//! Measures the allocations of a decoder, and fails when they exceed a bound.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What any decoder may hold, however short its input: scratch buffers, tables, error messages.
+/// The allowance of any decoder, however short its input: scratch buffers, tables, error messages.
 pub const ALLOWANCE: usize = 64 * 1024;
 
 /// Runs `f` on behalf of `input`.
 ///
 /// # Panics
 ///
-/// When the bytes `f` holds at any one moment, beyond what was there before, exceed twice the input plus the allowance:
-/// then a few bytes from a stranger cost us much memory.
+/// When the bytes `f` holds at any one moment, beyond those before, exceed twice the input plus the allowance: then a
+/// few hostile bytes cost us much memory.
 pub fn bounded(input: &[u8], allowance: usize, f: impl FnOnce()) {
     LIVE.set(0);
     PEAK.set(0);
@@ -84,19 +84,19 @@ mod tests {
     }
 
     #[test]
-    fn up_to_the_bound_is_fine() {
+    fn allocations_up_to_the_bound_pass() {
         bounded(&[0; 100], ALLOWANCE, || hold(ALLOWANCE + 200));
     }
 
     #[test]
     #[should_panic(expected = "100 bytes of input led to 65737 bytes")]
-    fn one_byte_more_is_not() {
+    fn one_byte_over_the_bound_is_refused() {
         bounded(&[0; 100], ALLOWANCE, || hold(ALLOWANCE + 201));
     }
 
     #[test]
     #[should_panic(expected = "allocated at once")]
-    fn growing_step_by_step_counts_too() {
+    fn growth_by_steps_counts() {
         bounded(&[], ALLOWANCE, || {
             let mut bytes = Vec::new();
             (0..ALLOWANCE + 1).for_each(|_| bytes.push(black_box(0_u8)));
@@ -104,12 +104,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_freed_does_not_count() {
+    fn freed_memory_does_not_count() {
         bounded(&[], ALLOWANCE, || (0..100).for_each(|_| hold(ALLOWANCE)));
     }
 
     #[test]
-    fn what_was_there_before_does_not_count() {
+    fn earlier_memory_does_not_count() {
         let before = black_box(vec![0_u8; 10 * ALLOWANCE]);
         bounded(&[], ALLOWANCE, || hold(ALLOWANCE));
         drop(before);

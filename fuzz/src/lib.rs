@@ -1,4 +1,4 @@
-//! What every fuzz target shares: how it is started, and the bound on what it may allocate.
+//! Shared code of the fuzz targets: their entry point, and the bound on allocations.
 //!
 //! A target is a file with one [`target!`]. Built by `cargo xtask fuzz` it is driven by libFuzzer; built by anything
 //! else it is a program that runs the files it is given, and a test that runs the committed seeds.
@@ -17,8 +17,8 @@ pub use allocation::{ALLOWANCE, bounded};
 
 /// Declares a fuzz target: `sametick_fuzz::target!(|bytes: &[u8]| { … });`
 ///
-/// The body must not panic on any input, and is held to the bound of [`bounded`]. A target that keeps more than a decoder
-/// does says how much: `target!(allowing 100_000, |bytes: &[u8]| { … });`
+/// The body must not panic on any input, and is held to the bound of [`bounded`]. A target that needs more memory than
+/// a decoder sets its own allowance: `target!(allowing 100_000, |bytes: &[u8]| { … });`
 #[macro_export]
 macro_rules! target {
     (|$bytes:ident: &[u8]| $body:block) => {
@@ -76,18 +76,18 @@ pub fn part(rest: &[u8]) -> (&[u8], &[u8]) {
     rest.split_at(len.min(rest.len()))
 }
 
-/// What the target `delta` and its seeds are made of: a field of every kind of motion.
+/// The entity of the target `delta` and its seeds: a field of every kind of motion.
 #[derive(Clone, Debug, PartialEq, Entity)]
 pub struct Craft {
-    /// Where it is.
+    /// Its position.
     #[entity(place, step = 0.01)]
     pub at: Vec2,
-    /// How it is turned.
+    /// Its orientation.
     #[entity(step = 9.0)]
     pub rotation: Quat,
-    /// Where it goes.
+    /// Its direction of travel.
     #[entity(turn = 256)]
     pub heading: u8,
-    /// What it goes with.
+    /// Its fuel.
     pub fuel: Option<u16>,
 }

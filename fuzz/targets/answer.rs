@@ -1,4 +1,4 @@
-//! Whatever arrives as the answer to a first message, it is refused or understood, also when it is written again.
+//! Any bytes as the answer to a first message are refused or understood, and understood the same when written again.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_wire::hello::{Answer, MAX_ANSWER, Refusal, VERSION};
@@ -8,7 +8,7 @@ sametick_fuzz::target!(|bytes: &[u8]| {
     let again = answer.to_bytes();
     assert!(again.len() <= MAX_ANSWER);
     match &answer {
-        // Another version's answer may say anything else as well.
+        // Another version's answer may have any other content as well.
         Answer::Refused(Refusal::Version { client: VERSION, server }) if *server != VERSION => {}
         _ => assert!(again.len() <= bytes.len()),
     }

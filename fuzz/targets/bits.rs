@@ -1,5 +1,5 @@
-//! Whatever bits arrive, every kind of value is read or refused; what was read and is written again gives the same bits,
-//! and floats and rotations lie within their bounds.
+//! From any bits, every kind of value is read or refused; a value that is written again gives the same bits, and floats
+//! and rotations lie within their bounds.
 //!
 //! The input: how many operations, one byte for each, then the bits.
 #![cfg_attr(fuzzing, no_main)]

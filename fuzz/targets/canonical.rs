@@ -1,10 +1,11 @@
-//! Canonical bytes from a stranger decode or are refused; what decodes has one encoding, and that decodes to the same.
+//! Canonical bytes of an untrusted peer decode or are refused; what decodes has one encoding, and that decodes to the
+//! same.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_conformance::Order;
 use sametick_sim::{Seat, Tick, from_canonical, to_canonical};
 
-/// What one seat does in one tick: the value that strangers send most.
+/// One seat's input of one tick: the value that peers send most.
 type Sent = (Tick, Seat, Order);
 
 sametick_fuzz::target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
-//! Whatever a server and the carriers to it do, a client does not panic, talk for ever or take much memory.
+//! Whatever a server and its carriers do, a client does not panic, send for ever or use much memory.
 //!
-//! The input: steps. A step is one byte (what, and an argument) and for raw bytes a part. The server has a link of its own, so
-//! that the client joins, plays, loses its connection and comes back.
+//! The input: steps. A step is one byte (action and argument) and for raw bytes a part. The server has a link of its
+//! own, so that the client joins, plays, loses its connection and resumes.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
@@ -19,7 +19,7 @@ const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
 
 const ROUTES: [Carrier; 2] = [Carrier::DatagramsAndStreams, Carrier::Stream];
 
-/// What one step may lead to: the inputs of a whole prediction window, and a few messages.
+/// The most outputs of one step: the inputs of a whole prediction window, and a few messages.
 const MAX_OUTPUTS: usize = 1_000;
 
 // Links have tables of their own, and each new connection makes two.
@@ -65,10 +65,10 @@ sametick_fuzz::target!(allowing 64 << 20, |bytes: &[u8]| {
 struct World {
     client: Client<Peer<Medley>>,
     now: Time,
-    /// The carriers there are, and the one that things happen to: one, and for a while another one beside it.
+    /// The open carriers, and the one that events happen to: one, and for a while another one beside it.
     lines: Vec<Line>,
     speaking: usize,
-    /// The last that was dialled.
+    /// The last connection attempt.
     dialled: Attempt,
     /// The relay's side of closed ticks.
     table: Table,
@@ -84,7 +84,7 @@ struct Line {
 }
 
 impl World {
-    /// Returns what is left of the input.
+    /// Returns the rest of the input.
     fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
         let argument = step >> 3;
         let raw = part(rest);
@@ -127,7 +127,7 @@ impl World {
     }
 
     fn carried(&mut self, carried: Carried<'_>) {
-        // What comes of one that was hung up is ignored.
+        // Events of a closed carrier are ignored.
         let attempt = self.line().map(|line| line.attempt).unwrap_or(self.dialled);
         self.client.handle(self.now, Input::Carrier(attempt, carried));
     }
@@ -145,7 +145,7 @@ impl World {
         self.carried(Carried::Answer(&answer.to_bytes()));
     }
 
-    /// The server says something sensible over its link.
+    /// The server sends a valid message over its link.
     fn say(&mut self, argument: u8) {
         let (tick, agreed) = (self.closed, Tick::ZERO);
         let (channel, message) = match argument & 7 {
@@ -230,7 +230,7 @@ impl World {
         panic!("the client talks for ever");
     }
 
-    /// The server hears what the client says over a line.
+    /// The server reads what the client sends over a line.
     fn hear(&mut self, attempt: Attempt, input: impl FnOnce(&[u8]) -> link::Input<'_>) {
         let line = self.lines.iter_mut().find(|line| line.attempt == attempt);
         if let Some(server) = &mut line.expect("what is spoken on was dialled").server {

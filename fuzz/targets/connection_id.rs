@@ -1,5 +1,5 @@
-//! Whatever arrives as a first connection id, only a fresh proof of the passphrase is good, and only once; records of
-//! used proofs read as they were written.
+//! Of any first connection ids, only a fresh proof of the passphrase is good, and only once; records of used proofs
+//! read as they were written.
 //!
 //! The input: a mode, then the id, or the time and nonce of one that is made here.
 #![cfg_attr(fuzzing, no_main)]

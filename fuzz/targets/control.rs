@@ -1,4 +1,4 @@
-//! Whatever bytes arrive as a control message of lockstep, they are refused or understood, also when written again.
+//! Any bytes as a control message of lockstep are refused or understood, and understood the same when written again.
 //!
 //! The input: which kind of message, then its bytes.
 #![cfg_attr(fuzzing, no_main)]

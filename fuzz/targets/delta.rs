@@ -1,4 +1,4 @@
-//! Whatever bytes arrive as deltas, one built on the other, they are refused or make a snapshot that can be coded again.
+//! Any bytes as deltas, one built on the other, are refused or make a snapshot that can be coded again.
 //!
 //! The input: deltas as parts, each after a byte that says how many ticks later it was made.
 #![cfg_attr(fuzzing, no_main)]
@@ -9,7 +9,7 @@ use sametick_room::models::Models;
 use sametick_room::snapshot::{Layout, Snapshot};
 use sametick_sim::replica::Entity;
 
-/// As many entities as a decoder takes, with what is known of how each moved, in a few snapshots and models.
+/// The most entities of a decoder, with their motion, in a few snapshots and models.
 const ALLOWANCE: usize = 64 << 20;
 
 sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {

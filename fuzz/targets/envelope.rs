@@ -1,4 +1,4 @@
-//! Whatever a script says in either encoding, it is refused with a sentence or understood.
+//! Any envelope of a script, in either encoding, is refused with a sentence or understood.
 //!
 //! The input: which encoding, then the bytes. The code is the server's own file, without the rest of the server.
 #![cfg_attr(fuzzing, no_main)]

@@ -1,7 +1,7 @@
-//! Whatever arrives as a first message, the door stays silent, refuses or understands, and a proof is good once.
+//! For any bytes as a first message, the verifier stays silent, refuses or understands, and a proof is good once.
 //!
-//! The input: a mode, then bytes. Raw bytes hardly ever pass the proof, so other modes put a proof in front of them, made
-//! here from the documentation of the protocol.
+//! The input: a mode, then bytes. Raw bytes hardly ever pass the proof, so other modes put a proof in front of them,
+//! made here from the documentation of the protocol.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::net::{IpAddr, Ipv4Addr};

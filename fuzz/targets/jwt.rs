@@ -1,5 +1,4 @@
-//! Whatever is shown as a signed token or published as keys, it is refused or makes sense; and nobody is taken for somebody
-//! else.
+//! Any signed token or published key set is refused or makes sense; and no token is accepted as another subject's.
 //!
 //! The input: which of the three, then a token; or what a token says, to be signed; or a set of keys. The code is the
 //! server's own files, without the rest of the server.
@@ -59,7 +58,7 @@ sametick_fuzz::target!(allowing 200_000, |bytes: &[u8]| {
             for algorithm in Algorithm::ALL {
                 let Ok(set) = KeySet::parse(bytes, algorithm) else { continue };
                 assert!((1..=64).contains(&set.len()));
-                // Keys that are none refuse, and do no harm.
+                // Invalid keys refuse every token, and do no harm.
                 let verifier = Verifier::new(Rules { algorithm, ..verifier.rules().clone() });
                 let head = format!(r#"{{"alg":"{}","kid":"k"}}"#, algorithm.name());
                 let token = format!("{}.e30.{}", encode(head.as_bytes()), encode(&[7; 64]));

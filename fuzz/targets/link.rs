@@ -1,8 +1,8 @@
-//! Whatever a peer sends on any carrier, a link neither panics nor talks for ever, and ends once if it ends.
+//! Whatever a peer sends on any carrier, a link neither panics nor sends for ever, and ends at most once.
 //!
-//! The input: the carrier, then steps. A step is a byte (what happens and how much time passes before it) and its
-//! arguments. All that a link allocates for its peer's bytes and for at most 256 small messages of its own counts against
-//! the bound; the link's own tables are part of it.
+//! The input: the carrier, then steps. A step is a byte (the event and the time before it) and its arguments. All that
+//! a link allocates for its peer's bytes and for at most 256 small messages of its own counts against the bound, as do
+//! the link's own tables.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_fuzz::part;
@@ -15,10 +15,10 @@ const CARRIERS: [Carrier; 3] = [Carrier::Datagrams, Carrier::DatagramsAndStreams
 /// From nothing to a time-out.
 const STEPS_US: [u64; 8] = [0, 0, 100, 5_000, 20_000, 400_000, 1_000_000, 11_000_000];
 
-/// Our own messages cost us memory too, which is not the peer's doing.
+/// Our own messages use memory too, which is not the peer's doing.
 const MAX_OWN_MESSAGES: u32 = 256;
 
-/// What one step may lead to: as many messages as bytes came so far, and a few packets.
+/// The most outputs of one step: as many messages as bytes came so far, and a few packets.
 const MAX_OUTPUTS_BESIDE_BYTES: usize = 300;
 
 sametick_fuzz::target!(|bytes: &[u8]| {
@@ -48,7 +48,7 @@ impl End {
         End { link, now, buf, max_outputs, own_messages: 0, number: 0, closed: false }
     }
 
-    /// Returns what is left of the input.
+    /// Returns the rest of the input.
     fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
         self.now = self.now.plus_micros(STEPS_US[usize::from(step >> 5)]);
         let (part, after) = part(rest);
@@ -80,7 +80,7 @@ impl End {
         after
     }
 
-    /// Frames behind a head that fits: the fuzzer need not find the numbers.
+    /// Frames after a valid head: the fuzzer need not guess the numbers.
     fn with_head(&mut self, argument: u8, frames: &[u8]) -> Result<(), sametick_wire::Malformed> {
         let newest = self.link.stats().packets_sent.wrapping_sub(1) as u16;
         let newest = if argument == 2 { Newest::Short(newest as u8 & 31) } else { Newest::Long(newest) };

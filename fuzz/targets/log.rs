@@ -1,4 +1,4 @@
-//! Whatever bytes are opened as a log, they are refused or understood, and what is left of a torn tail is a log.
+//! Any bytes as a log are refused or understood, and after repairing a torn tail they are a log.
 //!
 //! The input: a mode, then bytes. Raw bytes hardly ever have the right CRCs, so the other mode takes payloads and puts
 //! frames around them behind a good header, made here from the documentation of the format.

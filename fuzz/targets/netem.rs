@@ -1,5 +1,5 @@
-//! Whatever text is given as a bad network, it is refused with a reason or understood, and understood the same when it
-//! is written again.
+//! Any text as a network profile is refused with a reason or understood, and understood the same when it is written
+//! again.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_sim::Time;
@@ -17,7 +17,7 @@ sametick_fuzz::target!(|bytes: &[u8]| {
     }
 });
 
-/// Any network that can be written down carries packets, and accounts for each.
+/// Any valid profile carries packets, and accounts for each.
 fn carry(profile: Profile) {
     let mut network: Netem = Netem::new(profile, 7);
     let mut packet = Vec::new();

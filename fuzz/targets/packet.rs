@@ -1,5 +1,5 @@
-//! Whatever bytes arrive as a datagram, its head and frames are understood or refused; what is understood has one
-//! encoding, which is what arrived.
+//! The head and frames of any datagram are understood or refused; what is understood has one encoding, equal to the
+//! input.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_wire::codec::Reader;

@@ -1,5 +1,5 @@
-//! Two links that talk while their packets are dropped, repeated, delayed, overtaken and cut, as the input says: what
-//! arrives is what was sent, in order, and neither link panics or talks for ever.
+//! Two links whose packets are dropped, repeated, delayed, reordered and cut, as the input says: messages arrive
+//! unchanged and in order, and neither link panics or sends for ever.
 //!
 //! The input: the carrier, then steps of one or two bytes. The bound on memory holds for both links together, what they
 //! queue, and the packets between them, since all of these are limited here.
@@ -14,9 +14,9 @@ const CARRIERS: [Carrier; 3] = [Carrier::Datagrams, Carrier::DatagramsAndStreams
 const STEPS_US: [u64; 8] = [0, 100, 1_000, 5_000, 20_000, 100_000, 400_000, 3_000_000];
 const LANES: usize = 4;
 
-/// Packets on the way in one direction; more are lost.
+/// Packets in flight in one direction; more are lost.
 const MAX_FLYING: usize = 6;
-/// What both links together are given to send.
+/// The most bytes that both links together send.
 const MAX_SENT_BYTES: usize = 6_000;
 const MAX_STEPS: usize = 500;
 const MAX_OUTPUTS: usize = 1_000;
@@ -33,10 +33,10 @@ sametick_fuzz::target!(|bytes: &[u8]| {
 
 struct End {
     link: Link,
-    /// What it has sent that is not there yet.
+    /// Its sent packets that have not arrived yet.
     packets: VecDeque<Vec<u8>>,
     lanes: [VecDeque<u8>; LANES],
-    /// How many messages it has sent on each channel, and which comes next from the other side.
+    /// How many messages it has sent on each channel, and the next expected number from the other side.
     sent: [u16; 6],
     next: [u16; 6],
 }
@@ -46,8 +46,8 @@ struct Pair {
     ends: [End; 2],
     buf: Vec<u8>,
     sent_bytes: usize,
-    /// No carrier hands over a part of a datagram. If it happens all the same, a link may end, and an input that was the
-    /// last in it is cut short.
+    /// Whether a datagram was cut, which no carrier does. If it happens all the same, a link may end, and an input that
+    /// was the last in it is cut short.
     cut: bool,
 }
 
@@ -154,7 +154,7 @@ impl Pair {
         panic!("the link talks for ever");
     }
 
-    /// What arrived is what the channel promises of what was sent.
+    /// Checks that an arrived message keeps the promise of its channel.
     fn check(&mut self, at: usize, channel: Channel) {
         if self.cut && channel == Channel::Input {
             return;

@@ -1,7 +1,7 @@
-//! Whatever a relay says to a peer, the peer does not panic, talk for ever or take much memory.
+//! Whatever a relay sends to a peer, the peer does not panic, send for ever or use much memory.
 //!
-//! The input: steps. A step is one byte (what, and an argument) and for messages a part. Some messages are made here, so
-//! that the peer joins, plays, is given other states and catches up.
+//! The input: steps. A step is one byte (action and argument) and for messages a part. Some messages are made here, so
+//! that the peer joins, plays, gets other states and catches up.
 #![cfg_attr(fuzzing, no_main)]
 
 use postcard_schema::Schema;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
 
-/// What one step may lead to: the inputs of a whole prediction window, and a few messages.
+/// The most outputs of one step: the inputs of a whole prediction window, and a few messages.
 const MAX_OUTPUTS: usize = 500;
 
 #[derive(Clone, Serialize, Deserialize, Schema)]
@@ -78,7 +78,7 @@ struct World {
 }
 
 impl World {
-    /// Returns what is left of the input.
+    /// Returns the rest of the input.
     fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
         let argument = step >> 3;
         let (channel, message) = match step & 7 {
@@ -86,7 +86,7 @@ impl World {
                 let (seat, closed) =
                     ((argument & 4 == 0).then_some(Seat(u16::from(argument & 3))), self.closed);
                 let age_us = i64::from(argument) * 3_000 - 40_000;
-                // The session may have been taken up again from an earlier tick.
+                // The session may have been resumed from an earlier tick.
                 let back = if argument & 24 == 24 { 1 + 9 * u32::from(argument & 3) } else { 0 };
                 let (restarts, from) = (u32::from(back > 0), closed);
                 let (run, member, since) = (1, 3, Tick(1));
@@ -130,7 +130,7 @@ impl World {
         rest
     }
 
-    /// The next tick: who sits there comes, acts, is late, goes.
+    /// Closes the next tick: seated players join, act, are late, leave.
     fn close(&mut self, argument: u8) -> Vec<u8> {
         let mut rows = Inputs::new();
         for seat in (0..2).map(Seat) {
@@ -151,7 +151,7 @@ impl World {
         bytes
     }
 
-    /// A save that is what it says, or, now and then, is not.
+    /// A valid save, or sometimes an invalid one.
     fn head(&self, argument: u8) -> SaveHead {
         let bytes = to_canonical(&Sums { totals: [7; 4] }).expect("plain numbers");
         let tick = Tick(self.closed.0.saturating_sub(u32::from(argument & 3)));

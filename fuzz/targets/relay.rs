@@ -1,9 +1,9 @@
-//! Whatever four links say to a relay, in whatever order and at whatever times, it does not panic, talk for ever or take
-//! much memory.
+//! Whatever four links send to a relay, in any order and at any times, it does not panic, send for ever or use much
+//! memory.
 //!
-//! The input: steps. A step is one byte (who, what, and for some an argument) and for messages a part. Some messages are
-//! made here, so that sessions begin, close ticks, differ and are judged. The relay may be killed in between: what is found
-//! then is what it wrote, less the last ticks, or anything.
+//! The input: steps. A step is one byte (member, action, and for some an argument) and for messages a part. Some
+//! messages are made here, so that sessions begin, close ticks, desync and are judged. The relay may be killed in
+//! between: it then finds what it wrote, less the last ticks, or arbitrary content.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,23 +23,23 @@ use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate,
 use sametick_wire::Channel;
 use sametick_wire::identity::PlayerId;
 
-/// From nothing to a session that is given up.
+/// From no time to a session that ends.
 const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
 
-/// Each closes up to 30 ticks, which are kept: not a stranger's doing, but the clock's.
+/// Each closes up to 30 ticks, which are kept: caused by the clock, not by a peer.
 const MAX_TIMEOUTS: u32 = 40;
 
-/// So many ticks the log may have lost when the relay is killed.
+/// How many ticks the log may have lost when the relay is killed.
 const LOST_TICKS: [usize; 4] = [0, 1, 20, 200];
 
-/// What one step may lead to: for each link the ticks that were closed, history, reports.
+/// The most outputs of one step: for each link the closed ticks, history, reports.
 const MAX_OUTPUTS: usize = 4_000;
 
-/// Four sessions at most, each with places for inputs that come early, its last ticks, and what was closed in the time
-/// that may pass; and what is written here of them.
+/// Four sessions at most, each with buffers for early inputs, its last ticks, and the ticks closed in the available
+/// time; and the log that is written here.
 const ALLOWANCE: usize = 4 * 500_000;
 
-/// So often that saves are asked for in the few seconds that a world lives.
+/// Saves often enough for the few seconds that a world lives.
 const OFTEN: CompactionConfig = CompactionConfig {
     every_us: 1_000_000,
     hot_ticks: 60,
@@ -75,7 +75,7 @@ sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
     }
 });
 
-/// What is written of a session.
+/// The written log of a session.
 struct Log {
     facts: Facts,
     uid: u64,
@@ -105,24 +105,24 @@ struct World {
     now: Time,
     buf: Vec<u8>,
     timeouts: u32,
-    /// What the relay wants to have judged.
+    /// The desync that the relay wants to have judged.
     judge: Option<(SessionId, Tick)>,
-    /// Of what it wants a save.
+    /// The session and tick it wants a save of.
     wanted: Option<(SessionId, Tick)>,
-    /// The first of the four links there are: others after each restart.
+    /// The first of the four current links: others after each restart.
     first: u64,
     logs: BTreeMap<SessionKey, Log>,
     running: BTreeMap<SessionId, SessionKey>,
     looked_for: BTreeSet<SessionKey>,
     next_uid: u64,
-    /// Of which tick a piece of a state was asked for last.
+    /// The tick of the last requested part of a state.
     asked: Tick,
-    /// The last claims of those on each link.
+    /// The last claims of the clients on each link.
     claims: [Option<Claim>; 4],
 }
 
 impl World {
-    /// Returns what is left of the input.
+    /// Returns the rest of the input.
     fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
         let (member, argument) = (Member(self.first + u64::from(step & 3)), step >> 5);
         match step >> 2 & 7 {
@@ -183,7 +183,7 @@ impl World {
         rest
     }
 
-    /// The relay is killed, and started again; its log has lost the last ticks.
+    /// Kills and restarts the relay; its log has lost the last ticks.
     fn restart(&mut self, lost: usize) {
         self.relay = Relay::new(CONFIG);
         self.first += 4;
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// Says what there is of the sessions that are looked for: what was written, or what these bytes make.
+    /// Reports the remains of the requested sessions: what was written, or what these bytes make.
     fn find(&mut self, bytes: Option<&[u8]>) {
         for key in std::mem::take(&mut self.looked_for) {
             let kept = match bytes {
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// Gives the last ticks that were written, as they were, to a relay that may have lost some.
+    /// Sends the last written ticks unchanged to a relay that may have lost some.
     fn give(&mut self, member: Member) {
         let Some(log) = self.logs.values().next() else { return };
         let mut history =
@@ -232,7 +232,7 @@ impl World {
         );
     }
 
-    /// The last tick that was written of the first session, and some more for those who have not heard of a crash.
+    /// The last written tick of the first session, and some more for clients that do not know of the crash.
     fn written(&self) -> Tick {
         self.logs.values().next().map_or(Tick::ZERO, |log| log.last() + 20)
     }
@@ -241,7 +241,7 @@ impl World {
         self.relay.sessions().next().map_or(Tick::ZERO, |(_, session)| session.history().last())
     }
 
-    /// What somebody may be asked for, whether it was or not.
+    /// Sends an answer to any request, whether there was one or not.
     fn answer(&mut self, member: Member, argument: u8) {
         let tick = self.closed();
         let message = match argument {
@@ -261,7 +261,7 @@ impl World {
         self.say(member, Channel::Control, &to_bytes(&message));
     }
 
-    /// What is said about saves, whether it was asked for or not.
+    /// Sends a message about saves, whether it was requested or not.
     fn give_or_want(&mut self, member: Member, argument: u8) {
         let tick = Tick(self.closed().0 / 30 * 30);
         let message = match argument {
@@ -282,7 +282,7 @@ impl World {
     fn on_begun(&mut self, id: SessionId) {
         let Some(facts) = self.relay.session(id).map(|session| session.facts().clone()) else { return };
         let key = SessionKey { build: facts.build, name: facts.name.clone() };
-        // One that was brought begins with a save.
+        // A session that was brought begins with a save.
         let save = self.relay.session(id).and_then(|session| session.save()).cloned();
         let before = save.as_ref().map_or(Tick::ZERO, |save| save.tick);
         let log = Log { facts, uid: id.0, restarts: 0, save, ticks: vec![], before };
@@ -294,7 +294,7 @@ impl World {
         self.relay.handle(self.now, Input::Message(member, channel, bytes));
     }
 
-    /// Who takes part on terms does so once, on a seat of their own.
+    /// Checks that a client with assigned terms takes part once, on its own seat.
     fn check_terms(&self) {
         for (_, session) in self.relay.sessions() {
             let known = || session.participants().filter(|it| it.player.is_some());
@@ -361,7 +361,7 @@ fn key(argument: u8) -> SessionKey {
     SessionKey { build: BuildId::from_bytes([argument >> 1; 16]), name: name.into() }
 }
 
-/// One of four players, on any seat or on none.
+/// One of four players, on any seat or as a spectator.
 fn terms(what: u8) -> SeatAssignment {
     SeatAssignment {
         player: PlayerId(u128::from(what & 3)),
@@ -376,8 +376,8 @@ fn terms(what: u8) -> SeatAssignment {
     }
 }
 
-/// A log of these bytes: of the first three are made how often it was taken up again, whether there is a save, and after
-/// which tick; each of the others is a tick of four seats.
+/// A log from these bytes: the first three set the number of resumes, whether there is a save, and its tick; each of
+/// the others is a tick of four seats.
 fn any_log(key: &SessionKey, uid: u64, bytes: &[u8]) -> Log {
     let (head, bytes) = bytes.split_at(bytes.len().min(3));
     let [restarts, after, has_save] = [0, 1, 2].map(|at| head.get(at).copied().unwrap_or(0));
@@ -414,7 +414,7 @@ fn any_log(key: &SessionKey, uid: u64, bytes: &[u8]) -> Log {
         history.push(&rows);
         ticks.push(rows);
     }
-    // Nothing is written of what lies before the save.
+    // Nothing before the save is written.
     let saved = Tick(u32::from(after).min(history.last().0));
     let is_saved = has_save & 1 != 0 && saved > Tick::ZERO;
     let state = vec![has_save];

@@ -1,8 +1,8 @@
-//! Whatever happens between a host and its views, and whatever strangers say to either, nobody panics, talks for ever or
-//! takes much memory; and who is left alone plays on.
+//! Whatever happens between a host and its views, and whatever peers send to either, neither panics, sends for ever or
+//! uses much memory; and a view that is left alone plays on.
 //!
-//! The input: steps. A step is one byte: what happens to the next message (it arrives, is lost, is altered), or time, or
-//! a message that the input itself brings as a part.
+//! The input: steps. A step is one byte: the fate of the next message (it arrives, is lost, is altered), or time, or a
+//! message that the input itself contains as a part.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use sametick_wire::{Channel, Member};
 
 const STEPS_US: [u64; 4] = [1_000, 33_334, 150_000, 3_000_000];
 
-/// What one step may lead to: a few ticks for everybody.
+/// The most outputs of one step: a few ticks for all players.
 const MAX_OUTPUTS: usize = 2_000;
 
 /// A room of arena with its views, and the snapshots that each side keeps.
@@ -41,7 +41,7 @@ struct World {
     now: Time,
     host: Host<Arena>,
     views: Vec<(Member, Option<View<Arena>>)>,
-    /// To a view, or to the host from one.
+    /// Messages to a view, or from one to the host.
     messages: VecDeque<(usize, bool, Channel, Vec<u8>)>,
     next: u64,
     buf: Vec<u8>,
@@ -73,11 +73,11 @@ impl World {
         self.next += 1;
     }
 
-    /// Returns what is left of the input.
+    /// Returns the rest of the input.
     fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
         let argument = step >> 3;
         match step & 7 {
-            // Everything that is under way arrives, and time passes.
+            // All messages in flight arrive, and time passes.
             0 => {
                 while let Some((whose, to_host, channel, bytes)) = self.messages.pop_front() {
                     self.deliver(whose, to_host, channel, &bytes);
@@ -98,7 +98,7 @@ impl World {
                     return after;
                 }
             }
-            // Something comes out of a database in which anything may be.
+            // A database returns arbitrary rows.
             3 if argument & 16 != 0 => {
                 let ((part, after), seat) = (part(rest), Seat(u16::from(argument & 3)));
                 let whose = if argument & 8 == 0 { Whose::Player(seat) } else { Whose::Character(seat) };
@@ -133,7 +133,7 @@ impl World {
         rest
     }
 
-    /// It was decided who comes next, and where they sit.
+    /// The driver assigns the next player and seat.
     fn decide(&mut self, argument: u8) {
         let (player, seat) = (PlayerId(u128::from(argument & 1)), Seat(u16::from(argument >> 1 & 3)));
         let seat = Some(seat).filter(|_| argument & 8 == 0);

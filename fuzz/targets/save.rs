@@ -1,7 +1,7 @@
-//! Whatever bytes are read as a save or as the manifest of a log, they are refused or are exactly what is written again.
+//! Any bytes as a save or as a log's manifest are refused or equal to what is written again.
 //!
-//! The input: a mode, then bytes. Raw bytes hardly ever have the right CRCs, so half of the modes put them where a head, a state or
-//! segments belong, with the frame made here from the documentation of the formats.
+//! The input: a mode, then bytes. Raw bytes hardly ever have the right CRCs, so half of the modes use them as a head, a
+//! state or segments, in a frame made here from the documentation of the formats.
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_store::saves::{Manifest, Save, SaveInfo};

@@ -1,7 +1,7 @@
-//! Whatever gateways, hosts, players and strangers say to a host and a gateway, and whatever is found on disk, neither panics, talks
-//! for ever or gets into a state that cannot be.
+//! Whatever gateways, hosts, players and strangers send to a host and a gateway, and whatever is on disk, neither
+//! panics, sends for ever or gets into an impossible state.
 //!
-//! The input: steps. A step is one byte: what happens, with a message as a part where one is said.
+//! The input: steps. A step is one byte: the event, with a message as a part where one is sent.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ use sametick_sim::Time;
 use sametick_wire::identity::{PlayerId, Token};
 use sametick_wire::{Member, control};
 
-/// What one step may lead to.
+/// The most outputs of one step.
 const MAX_OUTPUTS: usize = 5_000;
 
-/// A host with some sessions, a gateway, and what is on disk.
+/// A host with some sessions, a gateway, and the files on disk.
 const ALLOWANCE: usize = 8 << 20;
 
 const WAITS_US: [u64; 4] = [200_000, 3_000_000, 61_000_000, 301_000_000];
@@ -121,7 +121,7 @@ impl Town {
         after
     }
 
-    /// Something that needs no words.
+    /// An event without a message.
     fn quiet<'a>(
         &mut self,
         step: u8,
@@ -153,7 +153,7 @@ impl Town {
         rest
     }
 
-    /// Another life, with what is on disk, and perhaps something else that looks as if it had been written.
+    /// Restarts with the files on disk, and perhaps arbitrary content that looks as if it had been written.
     fn restart(&mut self, found: Option<&[u8]>) {
         self.life += 1;
         let mut stored: Vec<Vec<u8>> = self.disk.values().cloned().collect();
@@ -184,7 +184,7 @@ impl Town {
         panic!("they talk for ever");
     }
 
-    /// Takes out what the host wants, up to where the gateway has something to say. Returns whether it has.
+    /// Takes the host's outputs, up to one that the gateway has to handle. Returns whether there was one.
     fn drain_host(&mut self) -> bool {
         for _ in 0..MAX_OUTPUTS {
             match self.host.poll_output() {

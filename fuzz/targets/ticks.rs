@@ -1,4 +1,5 @@
-//! Whatever bits arrive as inputs, ticks or a table of lockstep, they are refused or understood, also when written again.
+//! Any bits as inputs, ticks or a table of lockstep are refused or understood, and understood the same when written
+//! again.
 //!
 //! The input: what to read, how far the ticks have come, then the bits; an excerpt begins with the length of its table.
 #![cfg_attr(fuzzing, no_main)]

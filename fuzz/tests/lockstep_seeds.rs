@@ -1,5 +1,5 @@
-//! The committed seeds of lockstep's targets are what this makes, as `seeds.rs` does for the wire. After a change,
-//! `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test lockstep_seeds` writes them anew.
+//! Generates the committed seeds of lockstep's targets and compares them, as `seeds.rs` does for the wire. After a
+//! change, `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test lockstep_seeds` writes them anew.
 
 #![allow(
     clippy::disallowed_methods,
@@ -122,7 +122,7 @@ fn to_peer() -> Vec<Seed> {
     seeds
 }
 
-/// Three ticks in which somebody comes, acts, is late and goes: as a run, and as history has them.
+/// Three ticks in which a player joins, acts, is late and leaves: as a run, and as history has them.
 fn coded() -> (Vec<u8>, Vec<u8>) {
     let mut ticks = [Inputs::new(), Inputs::new(), Inputs::new()];
     for seat in [Seat(1), Seat(31)] {
@@ -160,7 +160,7 @@ fn ticks() -> Vec<Seed> {
     ]
 }
 
-/// A step of the target `relay`: who, what, and an argument.
+/// A step of the target `relay`: member, action, and an argument.
 const fn who(member: u8, what: u8, argument: u8) -> u8 {
     member | what << 2 | argument << 5
 }
@@ -168,34 +168,34 @@ const fn who(member: u8, what: u8, argument: u8) -> u8 {
 fn relays() -> Vec<Seed> {
     let come_as = |count: u8, how: u8| {
         let joins = (0..count).flat_map(move |member| [who(member, 0, 0), who(member, 1, how)]);
-        // What there is of the session is said.
+        // The remains of the session are reported.
         joins.chain([who(0, 5, 5)])
     };
     let come = |count: u8| come_as(count, 0);
     let wait = [who(0, 5, 2)];
-    // Each hands in an input; ticks close.
+    // Each player sends an input; ticks close.
     let play = || (0..3).flat_map(|member| [who(member, 2, 1), 1, member]).chain([who(0, 5, 2)]);
     let played = || come(3).chain(wait).chain(play()).chain(play());
     let check = |hashes: [u8; 3]| (0..3).zip(hashes).map(|(member, hash)| who(member, 3, hash));
     let agreed = played().chain(check([1, 1, 1])).chain([who(1, 6, 0), who(0, 5, 3), who(0, 5, 3)]);
-    // One differs; it is asked for hashes and its state, and takes the good one.
+    // One peer is desynced; it is asked for hashes and its state, and gets the good one.
     let answers = [who(0, 4, 0), who(2, 4, 1), who(0, 4, 4), who(2, 4, 5), who(2, 4, 6), who(0, 5, 2)];
     let odd = played().chain(check([1, 1, 2])).chain(answers);
     let split = played().chain(check([1, 2, 3])).chain(answers).chain([who(0, 4, 7), who(0, 5, 3)]);
     let resend = [who(0, 7, 0), 3, 1, 1, 0];
     let strange = come(1).chain(wait).chain(resend).chain([who(0, 7, 4), 2, 0xff, 0xff, who(3, 6, 7)]);
     let watch = come(2).chain([who(2, 0, 0), who(2, 1, 2)]).chain(wait).chain(play());
-    // The relay is killed, and has lost a few ticks; all come back with their claims, and two give what they have.
+    // The relay is killed, and has lost a few ticks; all rejoin with their claims, and two give their ticks.
     let given = [who(0, 5, 7), who(1, 5, 7), who(0, 5, 2), who(0, 5, 2)];
     let killed = played().chain([who(2, 5, 4)]).chain(come_as(3, 4)).chain(given).chain(play());
-    // Everybody leaves, and comes back when the session has ended.
+    // All leave, and come back when the session has ended.
     let leave = (0..3).map(|member| who(member, 6, 0)).chain([who(0, 5, 3), who(0, 5, 3)]);
     let ended = played().chain(leave).chain(come_as(3, 4)).chain(wait).chain(play());
-    // What is found is made up: a save after the fourth tick, and who sits there does something and leaves.
+    // The found session is made up: a save after the fourth tick, and a seated player who acts and leaves.
     let made_up = [who(0, 5, 6), 12, 1, 4, 1, 0xff, 0x55, 0x55, 0x15, 0x55, 0x95, 0x11, 0x55, 0];
     let first = [who(0, 0, 0), who(0, 1, 0)];
     let found = first.into_iter().chain(made_up).chain([who(0, 5, 2); 6]).chain(play());
-    // Whoever drives it says who sits where; two change seats, the relay is killed, and at last it is ended.
+    // The driver assigns the seats; two change seats, the relay is killed, and in the end it is ended.
     let on_terms = |member: u8, seat: u8| {
         [who(member, 0, 0), who(member, 7, 6), (member & 1) | seat << 3, who(member, 1, 4)]
     };
@@ -224,7 +224,7 @@ fn peers() -> Vec<Seed> {
     let long = || (0..12).flat_map(|_| play());
     let asked = [what(3, 0), what(3, 1), what(3, 9), what(3, 7), what(4, 1), what(1, 1)];
     let all = welcome.into_iter().chain(long()).chain(asked).chain(long());
-    // Something is missing: what comes early is kept and asked for.
+    // A gap: early frames are kept and the missing one is requested.
     let raw = [what(5, 4), 3, 0x2c, 0x01, 0x00, what(4, 2), what(5, 0), 2, 3, 0];
     let gap = welcome.into_iter().chain(play()).chain(raw).chain(play());
     let watch = [what(0, 4)].into_iter().chain(long()).chain([what(1, 20), what(1, 1), what(4, 3)]);

@@ -1,5 +1,5 @@
-//! The committed seeds of the target `log` are what this makes: logs of today's format. After a change of the format,
-//! `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test log_seeds` writes them anew.
+//! Generates the committed seeds of the target `log`, logs of today's format, and compares them. After a change of the
+//! format, `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test log_seeds` writes them anew.
 
 #![allow(
     clippy::disallowed_methods,
@@ -29,7 +29,7 @@ fn seeds_are_of_this_format() {
     }
 }
 
-/// A short session with everything in it, in several groups.
+/// A short session with every kind of record, in several groups.
 fn frames() -> Vec<Vec<u8>> {
     let options = EncoderOptions { frame_ticks: 4, group_ticks: 10 };
     let mut encoder = LogEncoder::new(&Header::new("fuzz", "fuzz")).unwrap().with_options(options);
@@ -78,7 +78,7 @@ fn records() -> Vec<Record> {
     all
 }
 
-/// The frames after the header as the target's own mode has them.
+/// The frames after the header in the encoding of the target's own mode.
 fn payloads(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut all = vec![1];
     for frame in &frames[1..] {

@@ -1,5 +1,5 @@
-//! The committed seeds of the room's targets are what this makes: `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml
-//! --test room_seeds` writes them anew after a change of the format.
+//! Generates the committed seeds of the room's targets and compares them: `SEEDS=write cargo test --manifest-path
+//! fuzz/Cargo.toml --test room_seeds` writes them anew after a change of the format.
 
 #![allow(
     clippy::disallowed_methods,
@@ -30,7 +30,7 @@ fn seeds_are_of_this_protocol() {
     }
 }
 
-/// Craft come, fly, turn, change zones and go.
+/// Craft spawn, fly, turn, change zones and leave.
 fn flight(updates: u32) -> Vec<u8> {
     let layout = Layout::new(&[Craft::KIND]);
     let (mut base, mut models) = (Snapshot::new(&layout), Models::new(&layout));

@@ -1,5 +1,5 @@
-//! The committed seeds of the target `save` are what this makes: saves and manifests of today's format. After a change of the
-//! format, `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test save_seeds` writes them anew.
+//! Generates the committed seeds of the target `save`, saves and manifests of today's format, and compares them. After
+//! a change of the format, `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test save_seeds` writes them anew.
 
 #![allow(
     clippy::disallowed_methods,

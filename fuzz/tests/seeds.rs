@@ -1,5 +1,5 @@
-//! The committed seeds of the wire's targets are what this makes: valid inputs of today's protocol, so that fuzzing never
-//! starts from a format of yesterday. After a change of the format, `SEEDS=write cargo test --manifest-path
+//! Generates the committed seeds of the wire's targets, valid inputs of today's protocol, and compares them, so that
+//! fuzzing never starts from an outdated format. After a change of the format, `SEEDS=write cargo test --manifest-path
 //! fuzz/Cargo.toml --test seeds` writes them anew.
 
 #![allow(
@@ -50,7 +50,7 @@ fn put(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// Every kind of frame that a datagram of raw UDP may carry but the close.
+/// Every kind of frame of a raw UDP datagram, except the close.
 fn frames(out: &mut Vec<u8>) {
     put_message(out, Channel::State, b"state");
     put_prompt(out, false);
@@ -63,7 +63,7 @@ fn frames(out: &mut Vec<u8>) {
     put_pong(out, 7);
 }
 
-/// The same and what comes last.
+/// All of these, and the last block.
 fn frames_and_block(out: &mut Vec<u8>) {
     frames(out);
     put_redundant(out, Until::new(3, 3, true), [&b"a"[..], b"", b"bc"].into_iter());

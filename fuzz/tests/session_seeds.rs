@@ -1,5 +1,5 @@
-//! The committed seeds of the target `session` are what this makes, as `seeds.rs` does for the wire. After a change,
-//! `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test session_seeds` writes them anew.
+//! Generates the committed seeds of the target `session` and compares them, as `seeds.rs` does for the wire. After a
+//! change, `SEEDS=write cargo test --manifest-path fuzz/Cargo.toml --test session_seeds` writes them anew.
 
 #![allow(
     clippy::disallowed_methods,
@@ -39,7 +39,7 @@ fn said(step: u8, message: &[u8]) -> Vec<u8> {
     [&[step], &len[..], message].concat()
 }
 
-/// A session is made, played, cut, taken up again, moved and over.
+/// A session is created, played, cut off, resumed, moved and ended.
 fn evening() -> Vec<u8> {
     let settings = r#"{"name":"x","game":"bridge","mode":"room","scenario":null,"difficulty":3,"groups":2,"listed":true}"#;
     let create = format!(
@@ -76,7 +76,7 @@ fn settings() -> Settings {
 
 const ID: SessionId = SessionId { host: HostId(1), born: Incarnation(1), mark: 7 };
 
-/// What gateways and hosts ask of each other.
+/// The requests between gateways and hosts.
 fn asked() -> Vec<u8> {
     let name = Name::parse("Ada").unwrap();
     let place = ToHost::Place {
@@ -108,7 +108,7 @@ fn asked() -> Vec<u8> {
     .concat()
 }
 
-/// What is on disk of a session, without version and check.
+/// The file of a session, without version and checksum.
 fn stored() -> Vec<u8> {
     let plan = sametick_session::plan::Plan::uniform("Ship", 2, &["helm", "guns"]).unwrap();
     let founding = Founding { id: ID, key: Key([2; 16]), plan, settings: settings(), lock: None };

@@ -1,4 +1,4 @@
-//! Gives the game its build id, see `sametick_arena::Arena::BUILD`.
+//! Sets the game's build id, see `sametick_arena::Arena::BUILD`.
 
 fn main() {
     sametick_build_id::emit();

@@ -1,4 +1,4 @@
-//! The words after a command, taken one by one; whatever is left over is an error.
+//! A parser for the arguments of a command; unknown arguments are an error.
 
 use std::str::FromStr;
 
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_over_is_an_error() {
+    fn leftover_arguments_are_an_error() {
         assert!(arguments(&["--sceonds"]).finish().is_err());
     }
 

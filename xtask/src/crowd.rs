@@ -1,4 +1,4 @@
-//! How long the ticks of a crowded room take: a real server on a core of its own, and light bots on the others.
+//! Measures tick durations of a crowded room: a real server on a core of its own, and light bots on the others.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,26 +13,26 @@ use serde_json::Value;
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// How many play, from a few to too many.
+/// The numbers of players, from a few to too many.
 const CURVE: [u32; 6] = [10, 50, 100, 200, 500, 1_000];
 
 /// The crowd whose ticks must be short: p99 under a third of a tick of 30 Hz.
 const PROVEN: u32 = 200;
 const BUDGET_US: u64 = 33_333 / 3;
 
-/// Bots of one process: a process looks at all of its sockets again and again.
+/// Bots per process: a process polls all of its sockets.
 const BUNCH: u32 = 50;
 
-/// Between two of them: an address may make 256 first packets at once, and 32 a second after that.
+/// The pause between starting two processes: an address may send 256 first packets at once, and 32 a second after that.
 const BETWEEN: Duration = Duration::from_secs(3);
 
-/// The server tells of the last half minute at least, and of a minute at most: what was before is forgotten by then.
+/// The server's statistics cover between half a minute and a minute: older ticks are gone by then.
 const FORGOTTEN_S: u64 = 62;
 
-/// For so long at the end the processor's time is measured. Bots end only after it.
+/// How long the CPU time is measured at the end. Bots end only after it.
 const MEASURED: Duration = Duration::from_secs(10);
 
-/// Ticks of the processor's time in `/proc`, a second.
+/// Clock ticks of `/proc` per second.
 const CPU_HZ: f64 = 100.0;
 
 /// Measures every crowd, and prints a table for docs/benchmarks.md.
@@ -71,7 +71,7 @@ pub fn run(workspace: &Workspace, seconds: u64) -> Result<()> {
     Ok(())
 }
 
-/// How long ticks take while another program has the database of players locked, beside how long they take otherwise.
+/// Tick durations while another program locks the players database, beside those without the lock.
 pub fn run_locked(workspace: &Workspace, seconds: u64) -> Result<()> {
     let mut cargo = shell::cargo(&workspace.root);
     shell::run(cargo.args(["build", "--release", "-p", "sametick", "--bin", "sametick"]))?;
@@ -116,7 +116,7 @@ const HEAD: &str = "\
 | players | tick p50 | tick p99 | longest | with sending p99 | core | bytes/s to each | updates missed | inputs late | rows a flush | flush, longest |
 |---|---|---|---|---|---|---|---|---|---|---|";
 
-/// What was measured of a crowd.
+/// The measurements of one crowd.
 struct Crowd {
     players: u32,
     p50_us: u64,
@@ -151,7 +151,7 @@ impl Crowd {
     }
 }
 
-/// A process that is ended with us.
+/// A child process that is killed on drop.
 struct Process(Child);
 
 impl Drop for Process {
@@ -162,7 +162,7 @@ impl Drop for Process {
     }
 }
 
-/// The program, on these cores if that can be said.
+/// The program, pinned to these cores where possible.
 fn on_cores(program: &Path, cores: Option<&str>) -> Command {
     let mut command = match cores {
         Some(cores) => {
@@ -189,20 +189,20 @@ fn measure(program: &Path, folder: &Path, players: u32, seconds: u64, is_pinned:
     summary(players, core, &told, &reports)
 }
 
-/// A server on a core of its own, with nothing of an earlier run.
+/// A server on a core of its own, without data of an earlier run.
 fn start(program: &Path, folder: &Path, is_pinned: bool) -> Result<Process> {
-    // What an earlier run left is of no use.
+    // Data of an earlier run is useless.
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;
     let mut server = on_cores(program, is_pinned.then_some("0"));
     server.args(["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "off", "--wt", "off"]);
-    // All bots come from this machine.
+    // All bots connect from this machine.
     server.args(["--per-address", "2000"]);
     server.arg("--status").arg(folder.join("status.json")).arg("--data").arg(folder.join("data"));
     Ok(Process(server.spawn()?))
 }
 
-/// So many bots on the other cores, for so many seconds once all are there.
+/// So many bots on the other cores, for so many seconds once all have joined.
 fn crowd(
     program: &Path,
     folder: &Path,
@@ -240,10 +240,10 @@ fn url_of(server: &mut Child) -> Result<String> {
     url.context("the server did not say where it is")
 }
 
-/// The processor's time that a process has used.
+/// The CPU time of a process.
 fn cpu_seconds(pid: u32) -> Result<f64> {
     let text = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat")))?;
-    // Behind the name, which may have anything in it: the 12th and the 13th field.
+    // After the name, which may contain anything: the 12th and the 13th field.
     let rest = text.rsplit_once(')').context("a name stands in brackets")?.1;
     let fields: Vec<f64> =
         rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
@@ -273,7 +273,7 @@ fn summary(players: u32, core: f64, told: &Value, reports: &[Value]) -> Result<C
         max_us: number(&room["tick_times"]["max_us"])?,
         turn_p99_us: number(&told["turns"]["p99_us"])?,
         core,
-        // Ten updates a second, but for those that were missed: lost on the way, or never made by a host that could not.
+        // Ten updates a second, less the missed ones: lost in the network, or never sent by an overloaded host.
         bytes_each: update_bytes * 10 * updates / ((updates + lost).max(1) * bots.len().max(1) as u64),
         lost: lost as f64 / (updates + lost).max(1) as f64,
         // Three inputs for each update.

@@ -11,27 +11,27 @@ use crate::workspace::Workspace;
 /// The version that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
-/// The product's workspace, and what can be judged of it without a network.
+/// The product's workspace, and its checks that need no network.
 const PRODUCT: &str = "Cargo.toml";
 const CHECKS: &[&str] = &["bans", "licenses", "sources"];
 
-/// The workspaces that tests and benchmarks have beside it. cargo-deny cannot tell there which versions our own crates ask for, so
-/// bans are judged where they are at home.
+/// The workspaces of tests and benchmarks. cargo-deny cannot tell there which versions our own crates ask for, so bans
+/// are checked in the product's workspace.
 const BESIDE: &[&str] = &["fuzz/Cargo.toml", "bench/Cargo.toml"];
 const CHECKS_BESIDE: &[&str] = &["licenses", "sources"];
 
-/// Is there one, on the path or installed by [`run_long`]?
+/// Whether cargo-deny is on the path or installed by [`run_long`].
 pub fn is_installed(workspace: &Workspace) -> bool {
     program(workspace).is_some()
 }
 
-/// Checks every workspace and says what was checked.
+/// Checks every workspace and returns a summary.
 pub fn check(workspace: &Workspace) -> Result<String> {
     shell::run(deny(workspace, PRODUCT).arg("check").args(CHECKS))?;
     for manifest in BESIDE {
         shell::run(deny(workspace, manifest).arg("check").args(CHECKS_BESIDE))?;
     }
-    // Fetching is tried apart: without a network nothing is known, which is no finding.
+    // Fetching is tried separately: without a network the check is skipped, which is no finding.
     if !shell::succeeds(deny(workspace, PRODUCT).args(["fetch", "db"])) {
         let checks = CHECKS.join(", ");
         return Ok(format!("{checks} ok; advisories unknown: their database cannot be fetched here"));

@@ -1,4 +1,4 @@
-//! The program as it is shipped: optimised as far as the compiler goes, stripped, its symbols in a file beside it.
+//! Builds the shipped program: fully optimised and stripped, its symbols in a separate file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ Needs `objcopy` (Debian: binutils, which every C compiler brings along).
 
 const PROGRAM: &str = "sametick";
 
-/// What one person downloads, and a container carries: grown past this, something got in that should not have.
+/// The size limit of the program, which one person downloads and a container carries.
 const MAX_BYTES: u64 = 25_000_000;
 
 pub fn command(words: &[String]) -> Result<()> {
@@ -50,7 +50,7 @@ struct Shipped {
 }
 
 impl Shipped {
-    /// Takes the symbols off `program` into a file beside it, to which the program then refers by name and checksum.
+    /// Moves the symbols of `program` into a separate file, which the program refers to by name and checksum.
     fn split(program: &Path) -> Result<Self> {
         let symbols = program.with_extension("debug");
         // Cargo has a second name for the same file, which must keep its symbols: a new build may find nothing to do.

@@ -45,7 +45,7 @@ const RUSTFLAGS: &[&str] = &[
 
 /// One input may take this long before it counts as a hang.
 const INPUT_TIMEOUT_SECONDS: u64 = 10;
-/// A decoder that needs this much has failed long before.
+/// A decoder that needs this much memory has failed long before.
 const MEMORY_LIMIT_MB: u64 = 1024;
 /// Larger than any datagram, so that the limits of every decoder can be crossed.
 const MAX_INPUT_BYTES: u64 = 8192;
@@ -88,7 +88,7 @@ pub fn plain_cargo(workspace: &Workspace, subcommand: &str) -> Command {
 
 struct Fuzzer {
     root: PathBuf,
-    /// Everything built or found goes here.
+    /// The folder of everything that is built or found.
     folder: PathBuf,
     host: String,
     targets: Vec<String>,
@@ -216,7 +216,7 @@ fn is_progress(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// What libFuzzer says in its last line: `#123  DONE  cov: 45 ft: 67 corp: 8/90b …`.
+/// The figures of libFuzzer's last line: `#123  DONE  cov: 45 ft: 67 corp: 8/90b …`.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     runs: u64,

@@ -1,20 +1,20 @@
-//! The layering of the house, as one table: which crate is of which kind and may use which others.
+//! The layering of the workspace as a table: the kind of each crate and the crates it may use.
 //!
 //! This is the architecture table in a form that can be checked. A crate that is not listed here is an error, so that
 //! adding one is a decision and not an accident.
 
-/// What a crate is allowed to be.
+/// The kind of a crate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// `no_std`, no clock, no sockets, no threads, no async, no unsafe code; builds for wasm32.
     Pure,
     /// Touches the operating system.
     Edge,
-    /// A library (perhaps with a binary) that puts the others together.
+    /// A library (perhaps with a binary) that combines the others.
     Lib,
     /// The client for browsers.
     Wasm,
-    /// For build scripts, and for chores that ask the same questions.
+    /// Used by build scripts and chores.
     Build,
     /// Tests the others; never shipped.
     Test,

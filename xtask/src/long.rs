@@ -1,4 +1,4 @@
-//! The long proofs: what the test command does in seconds, for as long as one likes. Results go to docs/benchmarks.md.
+//! The long versions of tests, with a chosen size. Results go to docs/benchmarks.md.
 
 use std::process::Command;
 use std::time::Instant;

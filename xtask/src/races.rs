@@ -1,4 +1,5 @@
-//! The queue of players under ThreadSanitizer: the standard library and the store are built with it, by the nightly compiler.
+//! The players queue under ThreadSanitizer: the standard library and the store are built with it, by the nightly
+//! compiler.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,16 +12,16 @@ use crate::workspace::Workspace;
 
 const NIGHTLY: &str = "nightly";
 
-/// A program with a race in it, by which the detector shows that it detects. Not a module: it needs unsafe code.
+/// A program with a data race, which proves that the detector works. Not a module: it needs unsafe code.
 const RACY: &str = include_str!("races/racy.rs.txt");
 
-/// What ThreadSanitizer says of a race.
+/// ThreadSanitizer's message for a race.
 const FOUND: &str = "WARNING: ThreadSanitizer: data race";
 
-/// Enough of each to meet every state of queue and thread; every round is another order of things.
+/// Enough to meet every state of queue and thread; every round has another interleaving.
 const BOUNDS: [(&str, &str); 2] = [("SAMETICK_KILLS", "20"), ("SAMETICK_SEEDS", "50")];
 
-/// Runs the store's tests of players `rounds` times. A race in them, or none in the racy program, is an error.
+/// Runs the store's players tests `rounds` times. A race in them, or none in the racy program, is an error.
 pub fn run(workspace: &Workspace, rounds: u64) -> Result<()> {
     let rustup = |words: &[&str]| shell::run(Command::new("rustup").args(words));
     rustup(&["component", "add", "rust-src", "--toolchain", NIGHTLY])

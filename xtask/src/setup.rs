@@ -1,4 +1,4 @@
-//! The tools the other commands need: found, installed where that is ours to do, asked for otherwise.
+//! Checks for the tools that the other commands need, and installs those it may.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ As root on Debian, missing packages are installed with apt-get. Anyone else is s
 there already is left alone. Rust itself must be rustup's stable toolchain.
 ";
 
-/// One tool: how to see that it is there, and the Debian packages that bring it.
+/// One tool: its check, and the Debian packages that contain it.
 struct Tool {
     purpose: &'static str,
     present: fn() -> Result<bool>,
@@ -66,7 +66,7 @@ pub fn command(words: &[String]) -> Result<()> {
     ensure()
 }
 
-/// Returns once everything is there.
+/// Returns once all tools are there.
 pub fn ensure() -> Result<()> {
     ensure_components()?;
     let missing = missing(TOOLS)?;

@@ -1,4 +1,4 @@
-//! Running other programs: shown before they start, checked when they end.
+//! Runs other programs: shows the command first, and checks its result.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -66,7 +66,7 @@ pub fn read(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Does this command start and succeed? What it prints is nobody's concern.
+/// Whether this command starts and succeeds. Its output is discarded.
 pub fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describes_xtask_is_told_apart() {
+    fn variables_that_describe_xtask_are_recognised() {
         assert!(describes_xtask(OsStr::new("CARGO_PKG_NAME")));
         assert!(!describes_xtask(OsStr::new("CARGO_TARGET_DIR")));
     }

@@ -1,4 +1,4 @@
-//! Everything that must pass, in order, each step named and timed.
+//! The test command: all checks in order, each step named and timed.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ struct Step {
 
 enum Outcome {
     Passed,
-    /// Passed, and worth a word in the summary.
+    /// Passed, with a note for the summary.
     Noted(String),
     Skipped(String),
 }
@@ -144,7 +144,7 @@ fn run_tests(workspace: &Workspace) -> Result<Outcome> {
     let mut cargo = shell::cargo(&workspace.root);
     shell::run_watching(cargo.args(["test", "--workspace"]), |line| counts.add(line))?;
     shell::run_watching(&mut fuzz::plain_cargo(workspace, "test"), |line| counts.add(line))?;
-    // Bugs on purpose are a feature that nothing else may have.
+    // Planted bugs are a feature that no other build may have.
     let planted = ["test", "-p", "sametick-simulator", "--features", "planted", "--test", "planted"];
     shell::run_watching(shell::cargo(&workspace.root).args(planted), |line| counts.add(line))?;
     let note = counts.shown();
@@ -206,7 +206,7 @@ fn run_fuzz(workspace: &Workspace) -> Result<Outcome> {
 }
 
 fn run_deny(workspace: &Workspace) -> Result<Outcome> {
-    // Compiling cargo-deny takes longer than every other step together, so it is used only where it is at hand.
+    // Compiling cargo-deny takes longer than every other step together, so it runs only where it is installed.
     if !deny::is_installed(workspace) {
         return Ok(Outcome::Skipped(
             "cargo-deny is not here; `cargo xtask long deny` installs and runs it".into(),

@@ -9,7 +9,10 @@ mod names;
 mod purity;
 mod ratchet;
 mod tree;
+mod type_names;
 mod unfinished;
+mod walks;
+mod words;
 
 use std::fmt;
 
@@ -37,6 +40,9 @@ Rules:
   machine      no path of one machine, no address of a registry
   unfinished   no placeholders, no ignored tests
   links        relative links in Markdown lead to files
+  type-names   no public type name is in two crates without a reason
+  walks        the hops of the walks in ARCHITECTURE.md exist, and each file names the next
+  words        no text says whoever, somebody or as whom
 ";
 
 /// One broken rule, at one place.
@@ -80,7 +86,7 @@ pub fn command(words: &[String]) -> Result<()> {
     check(&workspace)
 }
 
-/// Every rule, on the whole tree.
+/// Checks every rule on the whole tree.
 pub fn check(workspace: &Workspace) -> Result<()> {
     let tree = Tree::load(&workspace.root)?;
     let mut violations = Vec::new();
@@ -94,6 +100,9 @@ pub fn check(workspace: &Workspace) -> Result<()> {
     violations.extend(machine::check(&tree));
     violations.extend(unfinished::check(&tree));
     violations.extend(links::check(&tree));
+    violations.extend(type_names::check(&tree));
+    violations.extend(walks::check(&tree));
+    violations.extend(words::check(&tree));
     violations.sort();
     for violation in &violations {
         println!("{violation}");

@@ -1,4 +1,4 @@
-//! Building for wasm32 and checking that it computes what the native build computes.
+//! Builds for wasm32 and checks that it computes the same as the native build.
 //!
 //! The standard library for wasm32 comes from rustup where rustup can fetch it. A machine that cannot (no network to
 //! rustup's servers) uses Debian's `rustc-web`, which has no wasm32 library of its own but the sources to build one.
@@ -23,7 +23,7 @@ The toolchain is chosen by what is there: rustup's wasm32 target, else Debian's 
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The crate whose wasm build and native example print the same lines, or else.
+/// The crate whose wasm build and native example must print the same lines.
 const CONFORMANCE: &str = "sametick-conformance";
 
 /// Debian's compiler and the sources of the standard library, from `rustc-web` and `rust-web-src`.
@@ -33,11 +33,11 @@ const DEBIAN_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
 /// Seeds and tick counts to compare: ordinary ones, the edges of `u64`, and one long run.
 const RUNS: &[(u64, u32)] = &[(0, 300), (1, 300), (42, 300), (u64::MAX, 300), (7, 5000)];
 
-/// What is recorded, and replayed natively and as wasm, with its seed and ticks: a session in lockstep of a little less than three
-/// minutes, and a room of almost two.
+/// The recorded games with seed and ticks, replayed natively and as wasm: a lockstep session of a little less than
+/// three minutes, and a room of almost two.
 const RECORDED: [(&str, u64, u32); 2] = [("pong", 2024, 10_000), ("arena", 2025, 3_000)];
 
-/// Where the standard library for wasm32 comes from.
+/// The source of the standard library for wasm32.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Toolchain {
     /// Installed for the toolchain in use.
@@ -47,7 +47,7 @@ pub enum Toolchain {
 }
 
 impl Toolchain {
-    /// What this machine offers, installing rustup's target if that is possible.
+    /// The toolchain of this machine; installs rustup's target if that is possible.
     pub fn find() -> Result<Option<Self>> {
         if rustup_has_target() || rustup_adds_target() { Ok(Some(Self::Rustup)) } else { Self::find_debian() }
     }
@@ -67,7 +67,7 @@ impl Toolchain {
         }
     }
 
-    /// The compiler that goes with it.
+    /// Its compiler.
     pub fn rustc(&self) -> Command {
         let Self::Debian { .. } = self else { return Command::new("rustc") };
         let mut rustc = Command::new(DEBIAN_RUSTC);

@@ -1,8 +1,8 @@
 //! The web app: built by one pinned recipe, committed, and checked against its sources.
 //!
-//! `web/app/dist` is in the repository, so that the product builds without Node. Its manifest says what it was built from:
-//! a hash over every source that decides it, and the compiler. The hash is compared always; the bytes are compared where
-//! the same compiler is at hand, for only the same compiler makes the same bytes.
+//! `web/app/dist` is in the repository, so that the product builds without Node. Its manifest states its origin: a hash
+//! over every source that affects it, and the compiler. The hash is always compared; the bytes only where the same
+//! compiler is installed, for only the same compiler makes the same bytes.
 
 mod check;
 mod e2e;
@@ -34,10 +34,10 @@ Usage: cargo xtask web build
           state, and what was seen and said if something fails, are left in target/e2e
 ";
 
-/// Where things of the web app lie.
+/// Paths of the web app.
 struct Places {
     app: PathBuf,
-    /// What wasm-bindgen makes, for the app's sources to import. Not committed.
+    /// The output of wasm-bindgen, imported by the app's sources. Not committed.
     bindings: PathBuf,
     dist: PathBuf,
 }

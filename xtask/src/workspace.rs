@@ -1,4 +1,4 @@
-//! The workspace as `cargo metadata` describes it: members, where they lie, and how they depend on each other.
+//! The workspace from `cargo metadata`: its members, their folders, and their dependencies.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub struct Workspace {
 
 pub struct Member {
     pub package: String,
-    /// Where it lies, relative to the root: `crates/sim`.
+    /// Its folder, relative to the root: `crates/sim`.
     pub folder: String,
     pub uses: Vec<Use>,
     /// Names of its binary targets.

@@ -1,18 +1,18 @@
-//! The git commit of a package, for logs: it says what to check out to get a build again.
+//! The git commit of a package, for logs: the commit to check out to reproduce a build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The environment variable that says the commit to builds, and that [`emit_commit`] sets for the package.
+/// The environment variable that passes the commit to builds, and that [`emit_commit`] sets for the package.
 const VARIABLE: &str = "SAMETICK_COMMIT";
 
 /// For the `build.rs` of a *program*: sets `SAMETICK_COMMIT` for the package, which `sametick_sim::commit!()` reads and
 /// `sametick::games!` records in logs.
 ///
-/// It is the commit that is checked out in the package's own git repository; nothing if the package is in none. A build
-/// outside of a repository, such as in a container, is told it by an environment variable of the same name. Cargo asks again
-/// after each commit and builds the package anew then, so this belongs into the package of the program, and not into that of
-/// a game which other packages use: a commit is no part of a game.
+/// It is the commit that is checked out in the package's own git repository; unset if the package is in none. A build
+/// outside a repository, such as in a container, gets the commit from an environment variable of the same name. Cargo
+/// runs the script again after each commit and rebuilds the package, so this belongs in the package of the program, and
+/// not in that of a game which other packages use: a commit is no part of a game.
 ///
 /// ```text
 /// fn main() {
@@ -21,7 +21,7 @@ const VARIABLE: &str = "SAMETICK_COMMIT";
 /// ```
 ///
 /// # Panics
-/// If it is not run by cargo.
+/// If it is not run by Cargo.
 #[expect(
     clippy::disallowed_methods,
     reason = "a build script is the edge: cargo tells it all by environment"
@@ -42,8 +42,8 @@ pub fn emit_commit() {
     println!("cargo::rustc-env={VARIABLE}={}", commit.unwrap_or_default());
 }
 
-/// The commit that is checked out in the git repository to which the package in this folder belongs; nothing if it belongs
-/// to none.
+/// The commit that is checked out in the git repository to which the package in this folder belongs; none if it belongs
+/// to no repository.
 pub fn commit(manifest_dir: &Path) -> Option<String> {
     Repository::of(manifest_dir)?.head()
 }
@@ -56,7 +56,7 @@ struct Repository<'a> {
 impl Repository<'_> {
     fn of(folder: &Path) -> Option<Repository<'_>> {
         let repository = Repository { folder };
-        // A package that was downloaded may lie below a repository, such as that of a home folder, and is no part of it.
+        // A downloaded package may lie below a repository, such as that of a home folder, without being part of it.
         repository.git(&["ls-files", "--error-unmatch", "Cargo.toml"])?;
         Some(repository)
     }
@@ -65,7 +65,7 @@ impl Repository<'_> {
         self.git(&["rev-parse", "--verify", "HEAD"])
     }
 
-    /// The files that change when another commit is checked out. Cargo takes one that is not there for changed.
+    /// The files that change when another commit is checked out. Cargo treats a missing file as changed.
     fn inputs(&self) -> Vec<PathBuf> {
         let place = |name: &str| {
             let path = self.folder.join(self.git(&["rev-parse", "--git-path", name])?);
@@ -73,7 +73,7 @@ impl Repository<'_> {
         };
         let branch = self.git(&["symbolic-ref", "--quiet", "HEAD"]);
         let reference = branch.and_then(|branch| place(&branch)).or_else(|| place("packed-refs"));
-        // The log of HEAD changes with each commit; where none is kept, what HEAD refers to does.
+        // The reflog of HEAD changes with each commit; where there is none, the ref that HEAD points to does.
         [place("HEAD"), place("logs/HEAD").or(reference)].into_iter().flatten().collect()
     }
 

@@ -5,7 +5,7 @@ use crate::Id;
 /// Changed whenever the meaning of the hashed bytes changes.
 const DOMAIN: &str = "sametick 2026-11 build id v1";
 
-/// A hash over parts.
+/// A hash over length-prefixed parts.
 pub(crate) struct Digest(blake3::Hasher);
 
 impl Digest {

@@ -1,4 +1,4 @@
-//! Why an id could not be computed, and what to do about it.
+//! Errors of computing a build id.
 
 use std::fmt;
 use std::path::PathBuf;

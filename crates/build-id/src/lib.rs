@@ -1,6 +1,6 @@
 //! The build id (L10): a hash over the sources and locked dependencies that decide a simulation, for build scripts.
 //!
-//! A game's `build.rs` is one line, and `sametick_sim::build_id!()` reads what it leaves behind:
+//! A game's `build.rs` is one line, and `sametick_sim::build_id!()` reads its result:
 //!
 //! ```text
 //! fn main() {
@@ -14,8 +14,8 @@
 //! `src`, dev- and build-dependencies, and the compiler and target, so that a browser bundle and a native binary of
 //! the same sources agree.
 //!
-//! The git commit is no part of the id: a commit that only changes docs gives the same build. A program says its commit apart
-//! from that, so that logs name what to check out: see [`emit_commit`].
+//! The git commit is no part of the id: a commit that only changes docs gives the same build. A program records its
+//! commit separately, so that logs name the commit to check out: see [`emit_commit`].
 //!
 //! Two things it cannot see: files outside `src` pulled in by `include_str!` and friends (keep them in `src`), and
 //! which optional features are switched on (let a `Setup` decide how a game plays, not a feature).
@@ -66,7 +66,8 @@ pub struct Inspection {
     pub inputs: Vec<PathBuf>,
 }
 
-/// For a game's `build.rs`: sets `SAMETICK_BUILD_ID` for the crate, and has cargo ask again when an input changes.
+/// For a game's `build.rs`: sets `SAMETICK_BUILD_ID` for the crate, and has Cargo run the script again when an input
+/// changes.
 ///
 /// # Panics
 /// With a message that says what to do, if the id cannot be computed: a build without an id must not exist.

@@ -1,4 +1,4 @@
-//! `Cargo.lock`: which version of what is below a crate.
+//! Parses `Cargo.lock` and resolves the versions of a crate's dependencies.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub(crate) struct Package {
     /// Where it comes from; `None` for a package in a folder.
     pub(crate) source: Option<String>,
     pub(crate) checksum: Option<String>,
-    /// As written: `name`, `name version` or `name version (source)`, whatever is unambiguous.
+    /// As written: `name`, `name version` or `name version (source)`, the shortest form that is unambiguous.
     dependencies: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl Lock {
     pub(crate) fn local(&self, name: &str, version: Option<&str>) -> Option<&Package> {
         let named = || self.packages.iter().filter(|package| package.name == name);
         let exact = named().find(|p| p.source.is_none() && version.is_none_or(|v| v == p.version));
-        // With the version inherited in a way we did not follow, the only entry of that name is meant.
+        // With a version inherited in a way that is not followed, the only entry of that name is meant.
         exact.or_else(|| named().next().filter(|_| named().count() == 1))
     }
 
@@ -57,12 +57,12 @@ impl Lock {
             package.name == wanted.package
                 && request.as_ref().zip(version).is_none_or(|(request, version)| request.matches(&version))
         };
-        // Several may fit (a dev-dependency on another version): cargo takes the newest, and so do we.
+        // Several may fit (a dev-dependency on another version): Cargo takes the newest, and so does this function.
         let fitting = self.dependencies(by).filter(fits);
         fitting.max_by_key(|package| Version::parse(&package.version).ok())
     }
 
-    /// The packages directly below one.
+    /// The direct dependencies of a package.
     pub(crate) fn dependencies<'a>(&'a self, of: &'a Package) -> impl Iterator<Item = &'a Package> {
         of.dependencies.iter().filter_map(|reference| self.by_reference(reference))
     }

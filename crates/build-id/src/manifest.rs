@@ -1,4 +1,4 @@
-//! What a `Cargo.toml` says about a crate, with everything inherited from its workspace filled in.
+//! Parses a crate's `Cargo.toml`, with everything inherited from its workspace filled in.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) struct Dependency {
     pub(crate) alias: String,
     /// The name of the package, which differs from the alias when it is renamed.
     pub(crate) package: String,
-    /// The version asked for; `*` if none is.
+    /// The required version; `*` if none is given.
     pub(crate) version: String,
     /// Where it lies, for a path dependency.
     pub(crate) path: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl Manifest {
         path.is_file().then_some(path)
     }
 
-    /// Every normal dependency, for whatever target, sorted by alias and terms.
+    /// Every normal dependency, for all targets, sorted by alias and terms.
     pub(crate) fn dependencies(&self) -> Result<Vec<Dependency>, Error> {
         let mut found = Vec::new();
         self.collect(self.table.get("dependencies"), "", &mut found)?;
@@ -114,7 +114,7 @@ impl Manifest {
         Error::Invalid(self.folder.join("Cargo.toml"), what)
     }
 
-    /// A text in `[package]`, taken from the workspace where it says so.
+    /// A text in `[package]`, taken from the workspace if it is inherited.
     fn package_key(&self, key: &str) -> Option<String> {
         let value = self.table.get("package")?.get(key)?;
         let value = if inherits(value) { self.workspace_value(&["package", key])? } else { value };
@@ -206,7 +206,7 @@ fn terms(base: &Value, entry: &Value, target: &str) -> String {
     format!("target={target:?} features={features:?} no-default={default} optional={optional}")
 }
 
-/// TOML in one form, whatever order and layout it was written in. Tables are sorted by key.
+/// TOML in a canonical form, independent of its order and layout. Tables are sorted by key.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Table(table) => {

@@ -1,4 +1,4 @@
-//! Source files in one order and with one kind of line ending.
+//! Hashes source files in a fixed order and with one kind of line ending.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn collect(path: &Path, base: &Path, found: &mut Vec<Source>) -> Result<(), Erro
     let unreadable = |error| Error::Read(path.to_path_buf(), error);
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        // What editors and file managers leave behind is not source.
+        // Files left behind by editors and file managers are not sources.
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if !name.starts_with('.') && !name.ends_with('~') {
@@ -55,7 +55,7 @@ fn relative_name(path: &Path, base: &Path) -> Result<String, Error> {
     Ok(parts.join("/"))
 }
 
-/// Text with CRLF as LF, because git may check it out either way; anything else as it is.
+/// Text with CRLF as LF, because git may check it out either way; other files unchanged.
 fn with_unix_lines(bytes: Vec<u8>) -> Vec<u8> {
     match String::from_utf8(bytes) {
         Ok(text) if text.contains("\r\n") => text.replace("\r\n", "\n").into_bytes(),

@@ -1,4 +1,4 @@
-//! The walk from a game's manifest over path dependencies and locked packages.
+//! Walks from a game's manifest over its path dependencies and locked packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::lock::{Lock, Package};
 use crate::manifest::{Dependency, Manifest};
 use crate::{Error, Id, Inspection, sources};
 
-/// What has been found so far.
+/// The crates and packages found so far.
 pub(crate) struct Visit {
     lock: Lock,
     root: String,
@@ -45,7 +45,7 @@ impl Visit {
         for package in &self.locked {
             digest.part(package.name.as_bytes());
             digest.part(package.version.as_bytes());
-            // A checksum says it all; a git dependency has none, but its source names the commit.
+            // A checksum covers the content; a git dependency has none, but its source names the commit.
             let content = package.checksum.as_ref().or(package.source.as_ref());
             digest.part(content.map_or(&[], String::as_bytes));
         }
@@ -65,7 +65,7 @@ impl Visit {
         dependencies.iter().try_for_each(|dependency| self.dependency(&manifest, dependency))
     }
 
-    /// The hash of one crate without what lies below it.
+    /// The hash of one crate without its dependencies.
     fn own_hash(&mut self, manifest: &Manifest, dependencies: &[Dependency]) -> Result<Id, Error> {
         let mut digest = Digest::new();
         for part in [manifest.name()?, manifest.edition(), manifest.features()] {
@@ -92,13 +92,13 @@ impl Visit {
         let own = self.lock.local(&name, manifest.version().as_deref()).ok_or_else(|| missing(&name))?;
         match self.lock.resolve(own, dependency).cloned() {
             Some(package) => self.locked(&package, manifest),
-            // An optional dependency nobody switched on is not locked, and compiles to nothing.
+            // An optional dependency that is not enabled is not locked, and compiles to nothing.
             None if dependency.optional => Ok(()),
             None => Err(missing(&dependency.package)),
         }
     }
 
-    /// A locked package and everything below it.
+    /// Adds a locked package and everything below it.
     fn locked(&mut self, package: &Package, manifest: &Manifest) -> Result<(), Error> {
         if package.source.is_none() {
             let patched = manifest.patched(&package.name);
@@ -115,11 +115,11 @@ impl Visit {
     }
 }
 
-/// What of a crate is compiled: `src`, the build script, and the library's folder if it lies elsewhere.
+/// The sources of a crate that are compiled: `src`, the build script, and the library's folder if it lies elsewhere.
 fn source_roots(manifest: &Manifest) -> Vec<PathBuf> {
     let src = manifest.folder.join("src");
     let library = manifest.library_path().filter(|path| !path.starts_with(&src));
-    // A library right beside its manifest is that one file: the folder holds docs and tests as well.
+    // Of a library right beside its manifest only that file counts: the folder holds docs and tests as well.
     let library = library.map(|path| match path.parent() {
         Some(folder) if folder != manifest.folder => folder.to_path_buf(),
         _ => path,

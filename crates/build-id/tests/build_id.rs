@@ -1,4 +1,4 @@
-//! What changes the build id of a game and what does not, on small workspaces written to temporary folders.
+//! Changes that change the build id of a game and changes that do not, on small workspaces in temporary folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -174,7 +174,7 @@ fn declarations_decide() {
 }
 
 #[test]
-fn locked_versions_decide_however_deep_and_for_whichever_target() {
+fn locked_versions_of_all_depths_and_targets_decide() {
     assert!(changes(|s| s.replace("Cargo.lock", "0.2.9", "0.2.10")));
     assert!(changes(|s| s.replace("Cargo.lock", "aa11", "aa12")));
     assert!(changes(|s| s.replace("Cargo.lock", "bb22", "bb23")));

@@ -1,4 +1,4 @@
-//! Which git commit a package is of, in repositories written to temporary folders.
+//! The git commit of a package, in repositories in temporary folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_package_has_the_commit_of_its_repository_and_the_same_build_after_a_commit_of_docs() {
+fn a_commit_of_docs_changes_the_commit_but_not_the_build() {
     let package = Package::new();
     git(&package.0, &["init", "--quiet"]);
     let first = package.commit("the game");
@@ -77,7 +77,7 @@ fn a_package_in_no_repository_has_no_commit() {
 
 #[test]
 fn a_package_that_only_lies_below_a_repository_has_no_commit() {
-    // As a package in the registry below a home folder that is a repository.
+    // Like a package in the registry below a home folder that is a repository.
     let package = Package::new();
     git(&package.0, &["init", "--quiet"]);
     package.write(".gitignore", "game/\n");

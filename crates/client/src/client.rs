@@ -1,4 +1,4 @@
-//! The client: one machine from dialling to leaving.
+//! The client state machine, from dialling to leaving.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -22,25 +22,25 @@ use crate::route::{Attempt, Routes};
 use crate::side::{Side, Standing};
 use crate::status::{Status, Totals};
 
-/// A relay or a host sends something many times a second: after this long without anything the connection is dead, whatever its
-/// carrier says, and another is dialled. Twice the longest stall that a good network has now and then.
+/// The time-out of a connection. A relay or a host sends many times a second, so a longer silence means that the
+/// connection is dead, whatever its carrier says, and another is dialled. Twice the longest stall of a good network.
 const SILENCE_US: u64 = 4_000_000;
 
-/// After this long without anything a player is told, and another connection is dialled beside this one (L12): what is there again,
-/// or can be reached another way, answers sooner than what went silent is given up.
+/// The silence after which the client reports a stall and dials a second connection beside the first (L12): a network
+/// that is back, or another route, answers sooner than the first connection times out.
 const STALL_US: u64 = 1_000_000;
 
-/// How soon that is tried again where nobody answers.
+/// How soon the second connection is dialled again if there is no answer.
 const BESIDE_EVERY_US: u64 = 500_000;
 
-/// Whoever is called so much later than it wanted to be was asleep: what came meanwhile is heard before anything is called
-/// silence.
+/// A call that is this late means that the process was suspended: packets that came meanwhile are handled before
+/// time-outs.
 const ASLEEP_US: u64 = 500_000;
 
-/// The relay of a session that runs answers at once; who waits longer waits for players.
+/// The relay of a running session answers at once; a longer wait means that it waits for players.
 const WAITING_US: u64 = 1_500_000;
 
-/// How long a farewell may take.
+/// The most time for a goodbye.
 const FAREWELL_US: u64 = 1_000_000;
 
 mod drain;
@@ -49,9 +49,9 @@ mod messages;
 /// What happens to a client.
 #[derive(Debug)]
 pub enum Input<'a, I> {
-    /// Something about a carrier that was dialled.
+    /// An event of a carrier that was dialled.
     Carrier(Attempt, Carried<'a>),
-    /// The player's input for the tick that was asked for.
+    /// The player's input for the tick of [`Output::WantInput`].
     Local(I),
     /// The time of `WakeAt` has come.
     Timeout,
@@ -64,15 +64,15 @@ pub enum Carried<'a> {
     Answer(&'a [u8]),
     /// A datagram.
     Datagram(&'a [u8]),
-    /// A WebSocket has extra sockets for datagrams from now on, or has none any more.
+    /// The next bytes of a lane.
     Datagrams(bool),
     /// The next bytes of a lane.
     Stream(LaneId, &'a [u8]),
-    /// Its end, and why.
+    /// The carrier has ended, and why.
     Gone(&'a str),
 }
 
-/// What a client wants. Bytes are in the buffer that was given.
+/// What a client asks its driver to do. Bytes are in the buffer that was passed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Open this route and send these bytes as the hello.
@@ -83,37 +83,37 @@ pub enum Output {
     Stream(Attempt, LaneId),
     /// Close the carrier, after what has been sent on it.
     HangUp(Attempt),
-    /// Hand in the player's input for this tick, with [`Input::Local`].
+    /// Return the player's input for this tick, with [`Input::Local`].
     WantInput(Tick),
-    /// Nothing more before this time, unless something arrives.
+    /// Nothing to do before this time, unless something arrives.
     WakeAt(Time),
-    /// Nothing more, ever: see [`Client::status`].
+    /// Nothing to do ever again: see [`Client::status`].
     Done,
 }
 
 enum Stage {
-    /// Since when it waits for an answer.
+    /// Since when the client waits for an answer.
     Dialling(Time),
     Open {
         link: Box<Link>,
         opened_at: Time,
         heard_at: Time,
-        /// Until when the farewell may take, once it leaves.
+        /// The deadline of the goodbye, once the client leaves.
         leave_by: Option<Time>,
     },
-    /// Dials at this time, and why it has to.
+    /// Dials at this time; and the reason.
     Pausing(Time, String),
     Refused(String),
     Left,
 }
 
-/// A carrier that was dialled beside a link that went silent.
+/// A second carrier, dialled beside a link that went silent.
 struct Beside {
     attempt: Attempt,
     since: Time,
 }
 
-/// The whole client, for a [`Peer`](sametick_lockstep::peer::Peer) or a [`View`](sametick_room::View).
+/// A complete client, for a [`Peer`](sametick_lockstep::peer::Peer) or a [`View`](sametick_room::View).
 pub struct Client<S: Side> {
     now: Time,
     began: Time,
@@ -121,31 +121,31 @@ pub struct Client<S: Side> {
     hello: Hello,
     routes: Routes,
     attempt: Attempt,
-    /// The number of the carrier that was dialled last.
+    /// The number of the latest carrier that was dialled.
     dialled: Attempt,
     beside: Option<Beside>,
-    /// Not before this another one is dialled beside the link.
+    /// No second connection is dialled before this time.
     beside_at: Time,
     stage: Stage,
     side: Option<S>,
-    /// Who it comes as when it comes for the first time.
+    /// The identity token for the first join.
     token: Option<Token>,
-    /// What brings it back then to a seat that it had in another program.
+    /// The claim for the first join, to a seat that another program of this player had.
     claim: Option<Vec<u8>>,
-    /// What it brings then.
+    /// The session copy for the first join.
     copy: Option<SessionCopy>,
-    /// Carriers to open or close.
+    /// Pending outputs that open or close carriers.
     calls: VecDeque<Output>,
-    /// The bad network of its own, if any.
+    /// The simulated bad network in front of the link, if there is one.
     netem: Option<(Profile, u64)>,
     trouble: Option<NetemCarrier<()>>,
     totals: Totals,
-    /// The last tick that is known to have happened, of which session, to notice when one begins anew.
+    /// The last tick that is known to have happened, and in which session, to detect a restart of the session.
     reached: Tick,
     run: Option<u64>,
-    /// When it wants to be called at the latest.
+    /// When the client wants to be called at the latest.
     wake_at: Time,
-    /// What was said in both directions, if that is kept.
+    /// The messages in both directions, if they are recorded.
     messages: Option<MessageLog>,
 }
 
@@ -189,7 +189,7 @@ impl<S: Side> Client<S> {
         Ok(client)
     }
 
-    /// What the client is doing.
+    /// The client's present state.
     pub fn status(&self) -> Status {
         match &self.stage {
             Stage::Dialling(_) => Status::Connecting,
@@ -210,37 +210,37 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// The player's side of the session, once the server has let it in. It stays while the connection is away.
+    /// The player's side of the session, once the server has admitted it. It stays while the connection is lost.
     pub fn side(&self) -> Option<&S> {
         self.side.as_ref()
     }
 
-    /// The same, to look at it: what is shown moves on by being looked at.
+    /// The same, mutable: looking at a side advances what it shows.
     pub fn side_mut(&mut self) -> Option<&mut S> {
         self.side.as_mut()
     }
 
-    /// While it is catching up: the bytes of a save that have come, and the ticks that have been simulated since.
+    /// The progress of catching up: bytes of the save received, and ticks simulated since.
     pub fn catching_up(&self) -> Progress {
         self.side.as_ref().map(S::catching_up).unwrap_or_default()
     }
 
-    /// The player's side, when the client has done its part.
+    /// The player's side, when the client has finished.
     pub fn into_side(self) -> Option<S> {
         self.side
     }
 
-    /// The carrier that is in use, or was dialled last to be.
+    /// The carrier in use, or the latest one that was dialled to be.
     pub fn attempt(&self) -> Attempt {
         self.attempt
     }
 
-    /// The route that is in use, or is dialled next.
+    /// The route in use, or the next one to dial.
     pub fn route(&self) -> usize {
         self.routes.current()
     }
 
-    /// The figures of the link that is open now.
+    /// Statistics of the open link.
     pub fn link_stats(&self) -> Option<LinkStats> {
         match &self.stage {
             Stage::Open { link, .. } => Some(link.stats()),
@@ -248,24 +248,24 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// The figures of all links.
+    /// Statistics of all links.
     pub fn totals(&self) -> Totals {
         self.totals.with(self.link_stats().unwrap_or_default())
     }
 
-    /// Puts a bad network in front of its own link, both ways, or takes it away. Hellos and answers do not pass it. What it does is
-    /// decided by the seed, and another one for each link.
+    /// Puts a simulated bad network in front of the link, both ways, or removes it. Hellos and their answers do not
+    /// pass through it. Its behaviour is derived from the seed, differently for each link.
     pub fn set_netem(&mut self, profile: Option<Profile>, seed: u64) {
         self.netem = profile.map(|profile| (profile, seed));
         match (&mut self.trouble, profile) {
-            // What is under way arrives all the same.
+            // Packets in transit still arrive.
             (Some(trouble), profile) => trouble.set_profile(profile.unwrap_or_default()),
             (None, Some(_)) => self.trouble = self.fresh_trouble(),
             (None, None) => {}
         }
     }
 
-    /// Comes as whoever has this token, from the next link on. Tokens that the server gives later take its place by themselves.
+    /// Uses this identity token from the next link on. A token that the server assigns later replaces it.
     pub fn come_as(&mut self, token: Token) {
         match &mut self.side {
             Some(side) => side.take_token(token),
@@ -273,23 +273,23 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Comes back to the seat of a client that is gone, with its [`Side::claim`]. It has to be said before the first link is open; after
-    /// that the client has a claim of its own.
+    /// Resumes the seat of a client that is gone, with that client's [`Side::claim`]. Call it before the first link is
+    /// open; after that the client has a claim of its own.
     pub fn come_back(&mut self, claim: Vec<u8>) {
         self.claim = Some(claim);
     }
 
-    /// Brings a copy of the session, in case the server has nothing of it. It has to be said before the first link is open.
+    /// Offers a copy of the session, in case the server has lost it. Call it before the first link is open.
     pub fn bring(&mut self, copy: SessionCopy) {
         self.copy = Some(copy);
     }
 
-    /// A copy of the session, as far as it is confirmed; none in a room, of which a player never has all.
+    /// A copy of the session up to its confirmed tick; none in a room, whose full state a player never has.
     pub fn copy(&self) -> Option<SessionCopy> {
         self.side.as_ref()?.copy(&self.plan.session)
     }
 
-    /// Cuts the connection without a word, and dials again after so long.
+    /// Cuts the connection without a goodbye, and dials again after this time.
     pub fn drop_link(&mut self, now: Time, for_us: u64) {
         self.wake(now);
         if !matches!(self.stage, Stage::Refused(_) | Stage::Left) {
@@ -299,7 +299,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Leaves for good, and says so.
+    /// Leaves for good, with a goodbye.
     pub fn leave(&mut self, now: Time) {
         self.wake(now);
         match &mut self.stage {
@@ -313,7 +313,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Takes what happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input<'_, S::Input>) {
         self.wake(now);
         match input {
@@ -334,14 +334,14 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// What this side says of itself is never malformed.
+    /// Input from the client itself is never malformed.
     fn tell_side(&mut self, input: side::Input<'_, S::Input>) {
         if let Some(side) = &mut self.side {
             let _ = side.handle(self.now, input);
         }
     }
 
-    /// Time passes; not while asleep.
+    /// Advances the time, except after a suspend.
     fn wake(&mut self, now: Time) {
         self.now = self.now.max(now);
         let late_us = self.now.micros_since(self.wake_at);
@@ -353,7 +353,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// What was dialled beside the link says something before the link does.
+    /// The second connection receives something before the first link does.
     fn on_beside(&mut self, carried: Carried<'_>) {
         match carried {
             Carried::Answer(bytes) if matches!(Answer::from_bytes(bytes), Ok(Answer::Welcome)) => {
@@ -362,7 +362,7 @@ impl<S: Side> Client<S> {
                 self.attempt = beside.map_or(self.attempt, |beside| beside.attempt);
                 self.open();
             }
-            // Whatever it says: who is not let in a second time may still be there.
+            // Whatever the answer: a player who is refused a second connection may still have the first.
             Carried::Answer(_) | Carried::Gone(_) => self.hang_up_beside(),
             Carried::Datagram(_) | Carried::Datagrams(_) | Carried::Stream(..) => {}
         }
@@ -371,7 +371,7 @@ impl<S: Side> Client<S> {
     fn on_answer(&mut self, bytes: &[u8]) {
         match Answer::from_bytes(bytes) {
             Ok(Answer::Welcome) => self.open(),
-            // Such as that it stops: another one may take its place.
+            // For example that the server is stopping: another one may take its place.
             Ok(Answer::Refused(Refusal::Other(why))) => self.lose(why),
             Ok(Answer::Refused(refusal)) => self.end(Stage::Refused(refusal.to_string())),
             Err(_) => self.on_unanswered("the server does not speak this protocol"),
@@ -394,7 +394,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Comes for the first time.
+    /// Joins for the first time.
     fn come(&mut self, path: Path) -> S {
         let mut side = S::new(self.now, &self.plan.join, path);
         let has_token = self.token.map(|token| side.take_token(token)).is_some();
@@ -419,13 +419,13 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// No answer came on a route.
+    /// A route gave no answer.
     fn on_unanswered(&mut self, why: &str) {
         let retry_at = self.routes.on_unanswered(self.now);
         self.pause(retry_at, why.into());
     }
 
-    /// The server answered, and the link is gone or never began.
+    /// The server answered, and the link was lost or refused.
     fn lose(&mut self, why: String) {
         let retry_at = self.routes.on_lost(self.now);
         self.pause(retry_at, why);
@@ -433,7 +433,7 @@ impl<S: Side> Client<S> {
 
     fn pause(&mut self, retry_at: Time, why: String) {
         if let Some(beside) = self.beside.take() {
-            // Its answer is as good as that of one that is dialled now.
+            // The answer of the second carrier is as good as that of a new one.
             self.hang_up();
             self.attempt = beside.attempt;
             self.stage = Stage::Dialling(beside.since);
@@ -483,7 +483,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// A hello that was never sent before.
+    /// A hello with fresh nonces.
     fn put_hello(&self, attempt: Attempt, buf: &mut Vec<u8>) {
         let unix_s = self.plan.unix_s + self.now.micros_since(self.began) / 1_000_000;
         let mut nonce = [0; 16];

@@ -1,4 +1,4 @@
-//! What a client is told when it begins.
+//! Parameters of a client.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,22 +8,22 @@ use sametick_wire::access::AccessKey;
 
 use crate::side::Side;
 
-/// What a client is to do.
+/// The parameters of a client.
 #[derive(Clone)]
 pub struct Plan<S: Side> {
     /// The session to join, or the room to enter.
     pub session: String,
-    /// How to take part in it.
+    /// The parameters of the join.
     pub join: S::JoinAs,
-    /// What proves the passphrase.
+    /// The key that proves the passphrase.
     pub key: AccessKey,
-    /// What shows as whom it comes, where the server has given it something for that: see
+    /// The pass that identifies the player, if the server has issued one: see
     /// [`Hello::pass`](sametick_wire::hello::Hello::pass).
     pub pass: Option<Vec<u8>>,
-    /// What each way to the server can carry, the best first.
+    /// The carrier of each route to the server, the best first.
     pub routes: Vec<Carrier>,
     /// The Unix time in seconds at the time of [`Client::new`](crate::Client::new).
     pub unix_s: u64,
-    /// From the operating system's randomness, for nonces and pauses.
+    /// Randomness from the operating system, for nonces and pauses.
     pub random: [u8; 32],
 }

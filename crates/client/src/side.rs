@@ -1,4 +1,4 @@
-//! A player's side of a session, as far as a client cares: a peer in lockstep, or a view of a room that a host decides.
+//! A player's side of a session, as the client uses it: a peer in lockstep, or a view of a room that a host simulates.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,93 +15,93 @@ use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed};
 
-/// What a side is doing.
+/// The state of a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It has asked to take part, and nothing is known yet.
+    /// It has asked to join and waits for the answer.
     Joining,
-    /// What happened before it came is being simulated.
+    /// It is simulating the ticks before it joined.
     CatchingUp,
-    /// It plays, or watches.
+    /// It plays or spectates.
     Playing,
-    /// It is as far ahead of what it knows as it may be.
+    /// It has predicted as far ahead as it may.
     Ahead,
-    /// It is not let in, and why.
+    /// Its join was refused, for this reason.
     Refused(String),
 }
 
-/// A player's side of a session: what a [`Client`](crate::Client) opens once the server has let it in.
+/// A player's side of a session: what a [`Client`](crate::Client) opens once the server has admitted it.
 pub trait Side {
-    /// What a player does in one tick.
+    /// A player's input for one tick.
     type Input;
-    /// How to take part.
+    /// The parameters of a join.
     type JoinAs: Clone;
-    /// What is said of a server that talks nonsense.
+    /// The error text for a server that sends malformed messages.
     const NONSENSE: &'static str;
 
-    /// What a server has to have in common with this build.
+    /// The identity that a server has to share with this build.
     fn identity() -> Identity;
 
-    /// What is asked of it, for the session of this name.
+    /// The request for the session of this name.
     fn intent(session: String) -> Intent;
 
-    /// The player's name, and whether they only watch.
+    /// The player's name, and whether they only spectate.
     fn who(join: &Self::JoinAs) -> (&str, bool);
 
-    /// One that asks to take part over a link that has just opened.
+    /// A side that asks to join over a link that has just opened.
     fn new(now: Time, join: &Self::JoinAs, path: Path) -> Self;
 
-    /// Comes back over another link, as who it was.
+    /// Rejoins over another link, with the same identity.
     fn rejoin(&mut self, now: Time, path: Path);
 
-    /// Is known by this token from the next link on, where players are known.
+    /// Uses this identity token from the next link on, where players have tokens.
     fn take_token(&mut self, token: Token);
 
-    /// What brings it back to its seat, for a program that is started anew; none before the server has let it in. A secret.
+    /// The claim that resumes the seat in a restarted program; none before the server has admitted it. A secret.
     fn claim(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Comes back with this claim over the next link. Returns whether the bytes are a claim to something like this.
+    /// Uses this claim on the next link. Returns whether the bytes are a claim for this kind of side.
     fn take_claim(&mut self, _claim: &[u8]) -> bool {
         false
     }
 
-    /// Brings a copy of the session over the next link, in case the server has nothing of it.
+    /// Offers a copy of the session over the next link, in case the server has lost it.
     fn bring(&mut self, _copy: SessionCopy) {}
 
-    /// What became of the copy that was brought, once that is known.
+    /// The result of the offered copy, once it is known.
     fn brought(&self) -> Option<Brought> {
         None
     }
 
-    /// A copy of the session of this name, as far as it is confirmed; none where a player never has all of it.
+    /// A copy of the session of this name up to its confirmed tick; none where a player never has the full state.
     fn copy(&self, _session: &str) -> Option<SessionCopy> {
         None
     }
 
-    /// Takes what happened. After an error the other end does not speak the protocol.
+    /// Handles an event. After an error, the other end does not speak the protocol.
     fn handle(&mut self, now: Time, input: Input<'_, Self::Input>) -> Result<(), Malformed>;
 
-    /// What it wants next.
+    /// The next output.
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output;
 
-    /// What it is doing.
+    /// The state of the side.
     fn standing(&self) -> Standing;
 
-    /// How far it has come with what happened before it came.
+    /// The progress of catching up.
     fn catching_up(&self) -> Progress;
 
-    /// The last tick that it knows to have happened. It goes back where a session has begun anew, or its server was restarted.
+    /// The last tick that is known to have happened. It decreases when a session or its server is restarted.
     fn reached(&self) -> Tick;
 
-    /// Where the player sits, if that is known.
+    /// The player's seat, if it is known.
     fn seat(&self) -> Option<Seat>;
 
-    /// What a message is about that a side like this sent or received, for people who read message logs. Ticks are near `near`.
+    /// Describes a message that such a side sent or received, for message logs. Ticks are near `near`.
     fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described;
 
-    /// What tells the session from others of its name, if that is known.
+    /// A number that tells the session from others of its name, if it is known.
     fn run(&self) -> Option<u64> {
         None
     }
@@ -132,7 +132,7 @@ impl<G: Game> Side for Peer<G> {
         self.rejoin(now, path);
     }
 
-    /// In a session nobody is known.
+    /// A session in lockstep has no identity tokens.
     fn take_token(&mut self, _: Token) {}
 
     fn claim(&self) -> Option<Vec<u8>> {
@@ -244,12 +244,12 @@ impl<G: Hosted> Side for View<G> {
         match self.status() {
             view::Status::Joining | view::Status::Waiting => Standing::Joining,
             view::Status::Refused(why) => Standing::Refused(why),
-            // What is shown stands still for a moment whenever an update is lost; silence is the client's to notice.
+            // The picture freezes for a moment whenever an update is lost; the client detects silence by itself.
             view::Status::Playing | view::Status::Frozen => Standing::Playing,
         }
     }
 
-    /// What a view is shown begins with the present.
+    /// A view starts with the present state.
     fn catching_up(&self) -> Progress {
         Progress::default()
     }

@@ -1,58 +1,58 @@
-//! What a client is doing, for whoever shows it.
+//! Status of a client, for the user interface.
 
 use alloc::string::String;
 
 use sametick_sim::Time;
 use sametick_wire::LinkStats;
 
-/// What a client is doing.
+/// The status of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// A carrier has been dialled and has not answered yet.
     Connecting,
-    /// The server has answered, the session has not yet.
+    /// The server has answered; the session has not yet.
     Joining,
-    /// The session has not begun: it waits for players.
+    /// The session has not started: it waits for players.
     Waiting,
-    /// What was closed before is being simulated.
+    /// The ticks before the join are being simulated.
     CatchingUp,
     /// Playing.
     Playing,
-    /// Watching.
+    /// Spectating.
     Watching,
-    /// Nothing has come for a while, or the state on screen is as far ahead as it may be.
+    /// Nothing has arrived for a while, or the prediction is as far ahead as it may be.
     Stalled {
-        /// Since when nothing has come.
+        /// Since when nothing has arrived.
         since: Time,
     },
-    /// The connection is gone; it is dialled again at this time.
+    /// The connection is lost; it is dialled again at this time.
     Lost {
-        /// When.
+        /// The time of the next attempt.
         retry_at: Time,
-        /// Why it is gone.
+        /// Why it was lost.
         why: String,
     },
-    /// Turned down for good, and why.
+    /// Refused for good, for this reason.
     Refused(String),
-    /// Has left.
+    /// The player has left.
     Left,
 }
 
-/// Figures over all links of a client.
+/// Statistics over all links of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Bytes taken from carriers.
+    /// Bytes received from carriers.
     pub bytes_received: u64,
-    /// Bytes given to carriers.
+    /// Bytes sent to carriers.
     pub bytes_sent: u64,
-    /// How often a connection was lost.
+    /// The number of lost connections.
     pub losses: u32,
-    /// How often the session was found to have begun anew, such as after a restart of the server.
+    /// The number of detected restarts of the session, for example after a restart of the server.
     pub restarts: u32,
 }
 
 impl Totals {
-    /// Adds what a link has counted.
+    /// Adds the statistics of a link.
     pub(crate) fn with(self, stats: LinkStats) -> Totals {
         Totals {
             bytes_received: self.bytes_received + stats.bytes_received,

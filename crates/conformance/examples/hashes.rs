@@ -1,4 +1,4 @@
-//! Prints what a run of the conformance game comes to, as a line of JSON: `hashes SEED TICKS`.
+//! Prints the result of a run of the conformance game, as a line of JSON: `hashes SEED TICKS`.
 
 use std::process::ExitCode;
 

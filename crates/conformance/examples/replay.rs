@@ -1,4 +1,4 @@
-//! Prints the hash after every tick of a log, and how many checks in it were found again: `replay FILE`.
+//! Prints the hash after every tick of a log, and how many of its hash checks matched: `replay FILE`.
 
 use std::process::ExitCode;
 

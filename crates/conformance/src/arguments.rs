@@ -1,4 +1,4 @@
-//! Arguments for maths functions: the awkward ones, and random ones from the whole range.
+//! Arguments for maths functions: edge cases, and random floats from the whole range.
 
 use sametick_sim::{Rng, Tick};
 
@@ -9,7 +9,7 @@ pub(crate) struct Argument {
     pub(crate) double: [f64; 2],
 }
 
-/// Where implementations like to go wrong: zeros, ends of ranges, halves, multiples of π, values that overflow `exp`.
+/// Edge cases: zeros, ends of ranges, halves, multiples of π, values that overflow `exp`.
 const AWKWARD: [f64; 24] = [
     0.0,
     -0.0,
@@ -37,7 +37,7 @@ const AWKWARD: [f64; 24] = [
     f64::NAN,
 ];
 
-/// The arguments of one tick: one awkward pair, and pairs from three kinds of random floats.
+/// The arguments of one tick: a pair of edge cases, and pairs from three kinds of random floats.
 pub(crate) fn of(tick: Tick, rng: &mut Rng) -> [Argument; 4] {
     let count = AWKWARD.len();
     let at = tick.0 as usize;
@@ -49,7 +49,7 @@ fn from_doubles(double: [f64; 2]) -> Argument {
     Argument { single: double.map(|x| x as f32), double }
 }
 
-/// Any float there is, every exponent as likely as the next.
+/// Any float, with every exponent equally likely.
 fn any_bits(rng: &mut Rng) -> Argument {
     let mut bits = || rng.next_u64();
     Argument {
@@ -58,7 +58,7 @@ fn any_bits(rng: &mut Rng) -> Argument {
     }
 }
 
-/// Floats a game has in its hands.
+/// Floats of the sizes that games use.
 fn near(rng: &mut Rng, size: f64) -> Argument {
     let mut one = || (rng.next_u64() >> 11) as f64 / 4_503_599_627_370_496.0 - 1.0;
     from_doubles([one() * size, one() * size])

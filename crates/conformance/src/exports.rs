@@ -1,4 +1,4 @@
-//! What a wasm module made of this crate exports: plain functions of numbers, so that any host can call them.
+//! The exports of the wasm module: plain functions of numbers, so that any runtime can call them.
 
 #![allow(unsafe_code, reason = "an exported name is an unsafe attribute; there is no unsafe block in here")]
 
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use crate::{Replay, arena, identity, pong, replay, room, run, session, talk};
 
 std::thread_local! {
-    /// The log to replay, as it is handed over.
+    /// The log to replay, as far as it was passed in.
     static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static REPLAY: RefCell<Replay> = RefCell::default();
 }
@@ -68,16 +68,16 @@ pub extern "C" fn sametick_schema(word: u32) -> u64 {
     big_endian_word(identity().1.as_bytes(), word)
 }
 
-/// The next byte of a log to replay.
+/// Passes in the next byte of a log.
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_log_byte(byte: u32) {
     LOG.with_borrow_mut(|log| log.push(byte as u8));
 }
 
-/// Replays the log that was handed over, and returns for how many ticks.
+/// Replays the log that was passed in, and returns the number of its ticks.
 ///
 /// # Panics
-/// If it is no log of this build, or does not replay to what its players agreed on.
+/// If it is no log of this build, or does not replay to the hashes that its players agreed on.
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_replay() -> u32 {
     let done = LOG.with_borrow(|log| replay(log)).expect("a log that replays");
@@ -86,7 +86,7 @@ pub extern "C" fn sametick_replay() -> u32 {
     ticks
 }
 
-/// How many hashes its players agreed on were found again in the last replay.
+/// The number of agreed hashes that the last replay reproduced.
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_replay_checks() -> u32 {
     REPLAY.with_borrow(|done| done.checks)

@@ -11,44 +11,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::{arguments, numbers};
 
-/// Everything at once.
+/// The state: everything at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 pub struct Medley {
     tick: Tick,
     rng: Rng,
     ships: BTreeMap<Seat, Ship>,
     names: BTreeSet<String>,
-    /// What every maths function said in this tick: NaNs, infinities and all.
+    /// The results of all maths functions in this tick, including NaNs and infinities.
     singles: Vec<f32>,
     doubles: Vec<f64>,
-    /// The same as bits of what is not NaN, summed over all ticks.
+    /// The bits of the results that are not NaN, summed over all ticks.
     sum: u64,
     text: String,
     phase: Phase,
 }
 
-/// Where a game starts from.
+/// The initial state of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Setup {
-    /// What all randomness comes from.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
-/// What a player does.
+/// An input of a player.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 pub enum Order {
     /// Nothing.
     Wait,
     /// Turn by an angle.
     Turn(f32),
-    /// Go, and be called something else.
+    /// Accelerate, and change the name.
     Thrust {
         /// How strongly.
         forward: i32,
         /// The new name.
         name: String,
     },
-    /// Remember any float whatever.
+    /// Store any float.
     Note(f64),
 }
 
@@ -156,7 +156,7 @@ impl Medley {
         }
     }
 
-    /// All functions at arguments from all over the range of floats.
+    /// Calls all functions with arguments from the whole range of floats.
     fn calculate(&mut self) {
         self.singles.clear();
         self.doubles.clear();
@@ -170,7 +170,7 @@ impl Medley {
         self.sum = singles.chain(doubles).fold(self.sum, mix);
     }
 
-    /// Numbers as text and back, which `alloc` does the same everywhere.
+    /// Converts numbers to text and back, which `alloc` does the same everywhere.
     fn write(&mut self) {
         let number = self.rng.unit_f32() * 1e9 - 3e8;
         self.text = alloc::format!("{number} {number:e} {:?} {:.3}", f64::from(number) / 3.0, number / 7.0);
@@ -219,7 +219,7 @@ impl Ship {
         }
     }
 
-    /// Casts of any float to every integer, which saturate, and sums that wrap because they say so.
+    /// Casts any float to every integer type, which saturates, and adds with explicit wrapping.
     fn note_down(&mut self, note: f64) {
         let (a, b, c, d, e, f) = self.log;
         self.letter = char::from_u32(u32::from('a') + (note as u32) % 26).unwrap_or('?');

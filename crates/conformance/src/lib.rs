@@ -1,15 +1,14 @@
-//! Conformance: a game that uses everything deterministic `sim` offers, two links of `wire` that talk, pong and arena,
-//! a session of `lockstep`, a room of `room`, and their logs read by `store`, to compare their hashes between platforms.
+//! Conformance: a game that uses everything deterministic in `sim`, two connected links of `wire`, pong and arena, a
+//! session of `lockstep`, a room of `room`, and their logs read by `store`, to compare their hashes between platforms.
 //!
-//! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm
-//! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something
-//! is not as deterministic as we say. Another pure crate joins with a module beside `game`, `talk` and `session`.
-//! The example `record` writes the log of a session or a room; the example `replay` and `replay.mjs` print the hash of every tick
-//! of it.
+//! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm under
+//! Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and have to print the same lines. Another pure
+//! crate joins with a module beside `game`, `talk` and `session`. The example `record` writes the log of a session or a
+//! room; the example `replay` and `replay.mjs` print the hash of every tick of it.
 #![no_std]
 
 extern crate alloc;
-// Only for what a module of its own needs: an allocator, a panic handler, and a place for a log that is handed over.
+// Only for what a wasm module needs: an allocator, a panic handler, and storage for a log that is passed in.
 extern crate std;
 
 mod arguments;
@@ -41,16 +40,16 @@ pub fn arena(seed: u64, ticks: u32) -> StateHash {
     sametick_arena::crowd::chain(&sametick_arena::Setup { seed, bots, seats, ..Default::default() }, ticks)
 }
 
-/// What a run comes to. Equal on every platform.
+/// The result of a run. Equal on every platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// A hash over the state hashes of every tick, so that a difference that heals is still seen.
+    /// A hash over the state hashes of all ticks, so that a temporary difference is detected too.
     pub chain: StateHash,
     /// The hash of the last state.
     pub last: StateHash,
 }
 
-/// Runs the game for `ticks` ticks, everything drawn from `seed`.
+/// Runs the game for `ticks` ticks with randomness from `seed`.
 pub fn run(seed: u64, ticks: u32) -> Outcome {
     let mut state = Medley::new(&Setup { seed });
     let mut players = Rng::new(!seed);
@@ -67,7 +66,7 @@ pub fn run(seed: u64, ticks: u32) -> Outcome {
     Outcome { chain, last }
 }
 
-/// What four simulated players do in a tick: they come, go, act and are late.
+/// The inputs of four simulated players in a tick: they come, go, act and are late.
 pub fn fill(tick: Tick, players: &mut Rng, inputs: &mut Inputs<Order>) {
     for seat in (0..4).map(Seat) {
         if tick == Tick(1) {
@@ -93,7 +92,7 @@ fn order(players: &mut Rng) -> Order {
     }
 }
 
-/// The identity of the game: what both builds must agree on before hashes mean anything.
+/// The identity of the game, which has to be equal before hashes are comparable.
 pub fn identity() -> (sametick_sim::BuildId, sametick_sim::SchemaHash) {
     (Medley::BUILD, schema_hash_of::<Medley>())
 }

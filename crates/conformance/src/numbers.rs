@@ -4,16 +4,16 @@ use alloc::vec::Vec;
 
 use sametick_sim::maths::{self, Real};
 
-/// Appends what every function makes of a pair of `f32`.
+/// Appends the results of every function for a pair of `f32`.
 pub(crate) fn singles([x, y]: [f32; 2], out: &mut Vec<f32>) {
     all(x, y, out);
     out.extend([x + y, x - y, x * y, x / y, x % y, x * y + x, (x as i32) as f32, (y as u64) as f32]);
-    // A NaN that the processor makes itself, sign and all.
+    // A NaN that the processor produces, with its sign.
     out.push(maths::copysign(y, maths::sqrt(-1.0 - maths::abs(x))));
     out.push(f64::from(x) as f32);
 }
 
-/// Appends what every function makes of a pair of `f64`.
+/// Appends the results of every function for a pair of `f64`.
 pub(crate) fn doubles([x, y]: [f64; 2], out: &mut Vec<f64>) {
     all(x, y, out);
     out.extend([x + y, x - y, x * y, x / y, x % y, x * y + x, (x as i64) as f64, (y as u64) as f64]);

@@ -1,4 +1,4 @@
-//! A recorded game, read and played again: the hash of every state.
+//! Replays a recorded game: the hash of every state.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use sametick_sim::record::{Record, decode_inputs};
 use sametick_sim::{Game, Inputs, StateHash, from_canonical};
 use sametick_store::log::LogReader;
 
-/// What a log comes to.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     /// The hash after every tick, from tick 1 on.
     pub hashes: Vec<StateHash>,
-    /// How many hashes that players agreed on, or a host came to, while they played were found again.
+    /// The number of recorded hashes, agreed by players or computed by a host, that the replay reproduced.
     pub checks: u32,
 }
 
-/// Plays a log of this build again.
+/// Replays a log of this build.
 pub fn replay(log: &[u8]) -> Result<Replay, String> {
     let text = |error: &dyn core::fmt::Display| error.to_string();
     let build = LogReader::open(log).map_err(|error| text(&error))?.header().build;
@@ -45,9 +45,7 @@ fn replay_of<G: Game>(log: &[u8]) -> Result<Replay, String> {
             Record::Check { tick, hash } => {
                 let at = usize::try_from(tick.0).ok().and_then(|tick| tick.checked_sub(1));
                 if at.and_then(|at| done.hashes.get(at)) != Some(hash) {
-                    return Err(alloc::format!(
-                        "it came to something else after tick {tick} when it was played"
-                    ));
+                    return Err(alloc::format!("the state after tick {tick} differs from the recorded one"));
                 }
                 done.checks += 1;
             }

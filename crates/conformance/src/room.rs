@@ -1,5 +1,5 @@
-//! Three players of arena in a room on a bad network: every state of the host, every update as it was understood, all that was
-//! shown and predicted, as one hash; and the log that is kept of it.
+//! Three players of arena in a room on a bad network: every state of the host, every update as decoded, and everything
+//! shown and predicted, as one hash; and its log.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use sametick_store::log::{Header, LogWriter};
 const NETWORK: &str = "rtt=80ms,jitter=15ms,loss=5%,dup=2%,reorder=2%";
 const SEATS: u16 = 3;
 
-/// Over all that happened so far.
+/// The hash so far.
 struct Chain(StateHash);
 
 impl Chain {
@@ -89,7 +89,7 @@ fn played(seed: u64, ticks: u32, chain: &mut Chain) -> Trial<Arena> {
     trial
 }
 
-/// A hash over a room of at most so many ticks, and what its views counted.
+/// A hash over a room of at most this many ticks, and the statistics of its views.
 pub fn room(seed: u64, ticks: u32) -> StateHash {
     let mut chain = Chain(StateHash(seed));
     let trial = played(seed, ticks.min(600), &mut chain);
@@ -101,7 +101,7 @@ pub fn room(seed: u64, ticks: u32) -> StateHash {
     chain.0
 }
 
-/// The log of a room of so many ticks, or a few more.
+/// The log of a room of about this many ticks.
 pub fn record_room(seed: u64, ticks: u32) -> Vec<u8> {
     let trial = played(seed, ticks, &mut Chain(StateHash(seed)));
     let header = Header {

@@ -1,5 +1,5 @@
-//! Two players of pong and a relay on bad networks: everything `lockstep` says and every state it confirms, as one hash;
-//! and the log that is kept of it.
+//! Two players of pong and a relay on bad networks: every message of `lockstep` and every confirmed state, as one hash;
+//! and its log.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,19 +30,19 @@ struct World {
     relay: Relay,
     players: Vec<Player>,
     now: Time,
-    /// Over all that was said and confirmed so far.
+    /// The hash over all messages and confirmed states so far.
     chain: StateHash,
-    /// Once the session has begun.
+    /// Present once the session has started.
     log: Option<LogWriter<MemDisk>>,
     buf: Vec<u8>,
 }
 
-/// A hash over every message of a session, every confirmed state, and what the peers counted.
+/// A hash over every message of a session, every confirmed state, and the statistics of the peers.
 pub fn session(seed: u64, ticks: u32) -> StateHash {
     played(seed, ticks.min(1_200)).outcome()
 }
 
-/// The log of a session of so many ticks, or a few more.
+/// The log of a session of about this many ticks.
 pub fn record(seed: u64, ticks: u32) -> Vec<u8> {
     let mut log = played(seed, ticks).log.expect("the session has begun");
     log.flush().expect("memory does not fail");
@@ -61,7 +61,7 @@ fn played(seed: u64, ticks: u32) -> World {
     }
     let (chain, buf) = (StateHash(seed), Vec::new());
     let mut world = World { relay, players, now: Time::ZERO, chain, log: None, buf };
-    // Links first get to know their path, and players come one after the other.
+    // First the links measure their path, then players join one after the other.
     let end_us = 1_000_000 + u64::from(ticks) * Pong::RATE.tick_micros();
     while world.now.as_micros() < end_us {
         world.step(seed);
@@ -69,7 +69,7 @@ fn played(seed: u64, ticks: u32) -> World {
     world
 }
 
-/// Without the time it began at, which is the machine's.
+/// Without the start time, which is the machine's.
 fn header_of(facts: &Facts) -> Header {
     Header {
         build: facts.build,
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// What belongs into the log.
+    /// Writes an output to the log, if it belongs there.
     fn keep(&mut self, output: relay::Output) {
         let pushed = match (output, &mut self.log) {
             (relay::Output::Begun(id), log) => {

@@ -1,4 +1,4 @@
-//! Two links talking over a bad network: everything `wire` does, packets, coding and proofs, comes down to one hash.
+//! Two links over a bad network: packets, coding and proofs of `wire`, as one hash.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use sametick_wire::{Carrier, Channel, LinkStats};
 
 const NETWORK: &str = "rtt=80ms,jitter=15ms,loss=10%,dup=5%,reorder=5%,corrupt=1%,rate=2mbit,queue=50kB";
 
-/// A hash over what arrived, when, and what both ends measured, for each kind of carrier.
+/// A hash over all arrivals, their times, and the measurements of both ends, for each kind of carrier.
 pub fn talk(seed: u64, ticks: u32) -> StateHash {
     let carriers = [Carrier::Datagrams, Carrier::DatagramsAndStreams, Carrier::Stream];
     let spoken = carriers.map(|carrier| converse(carrier, seed, ticks.min(600)));
@@ -54,7 +54,7 @@ fn first_message(seed: u64) -> StateHash {
     StateHash::of(&(bytes, key.connection_id(seed, [1; 6])))
 }
 
-/// Floats through bits and back.
+/// Floats encoded to bits and back.
 fn packed(seed: u64) -> StateHash {
     let (mut rng, mut bytes, mut back) = (Rng::new(seed), Vec::new(), Vec::new());
     let (position, rotation) = (Quantised::with_step(-256.0, 256.0, 0.01), Quaternion::with_bits(9));

@@ -38,19 +38,19 @@ fn the_identity_is_in_place() {
 }
 
 #[test]
-fn a_session_is_the_same_each_time_and_another_for_each_seed() {
+fn a_session_depends_only_on_its_seed() {
     assert_eq!(session(1, 300), session(1, 300));
     assert_ne!(session(1, 300), session(2, 300));
 }
 
 #[test]
-fn a_room_is_the_same_each_time_and_another_for_each_seed() {
+fn a_room_depends_only_on_its_seed() {
     assert_eq!(room(1, 150), room(1, 150));
     assert_ne!(room(1, 150), room(2, 150));
 }
 
 #[test]
-fn a_recorded_room_replays_to_what_its_host_came_to() {
+fn a_recorded_room_replays_to_the_hashes_of_its_host() {
     let log = record_room(3, 300);
     let done = replay(&log).unwrap();
     assert!(done.hashes.len() >= 300 && done.checks >= 9, "{} ticks, {}", done.hashes.len(), done.checks);
@@ -58,7 +58,7 @@ fn a_recorded_room_replays_to_what_its_host_came_to() {
 }
 
 #[test]
-fn a_recorded_session_replays_to_what_its_players_agreed_on() {
+fn a_recorded_session_replays_to_the_agreed_hashes() {
     let log = record(3, 300);
     let done = replay(&log).unwrap();
     assert!(done.hashes.len() >= 300 && done.checks >= 9, "{} ticks, {}", done.hashes.len(), done.checks);

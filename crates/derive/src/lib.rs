@@ -1,25 +1,25 @@
-//! `derive(Entity)`: one declaration of what travels of a thing in a game. Used by way of `sametick_sim::replica`.
+//! `derive(Entity)`: declares how a struct is replicated to players. Used by way of `sametick_sim::replica`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::{Data, DeriveInput, Error, Field, Fields, FieldsNamed, Ident, LitFloat, LitInt, LitStr, Result};
 
-/// Makes a struct an entity. Every field travels.
+/// Makes a struct an entity. Every field is replicated.
 ///
 /// On the struct, `#[entity(…)]` takes
-/// - `name = "ship"`: what it is called; the struct's name in lower case if not given;
-/// - `feature = "movement"`: the channel that scripts see it in; its name if not given;
+/// - `name = "ship"`: its name; the struct's name in lower case by default;
+/// - `feature = "movement"`: the channel on which scripts receive it; its name by default;
 /// - `zone(near within 100.0 at 10 hz)`, once for each zone, from near to far.
 ///
 /// On a field it takes
-/// - `step = 0.01`: how coarse it is; 1 for whole numbers if not given, and needed for reals. For a `Quat`, the number of
-///   bits of a component;
-/// - `place`: this is where the entity is;
-/// - `smooth`, or `turn = 256`: it moves gradually, or around a circle of so many codes; reals are smooth by themselves;
-/// - `zones = "near"`: it is seen up to this zone only;
-/// - `hz = 5`: it is looked at less often than the rest;
-/// - `owner`: only its owner sees it.
+/// - `step = 0.01`: its quantisation step; 1 by default for whole numbers, required for reals. For a `Quat`, the number
+///   of bits of a component;
+/// - `place`: the field is the entity's position;
+/// - `smooth`, or `turn = 256`: it changes gradually, or around a circle of so many codes; reals are smooth by default;
+/// - `zones = "near"`: it is visible up to this zone only;
+/// - `hz = 5`: it is sent less often than the rest;
+/// - `owner`: it is visible to its owner only.
 #[proc_macro_derive(Entity, attributes(entity))]
 pub fn entity(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -75,7 +75,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The declaration.
+/// Generates the declaration.
 fn kind(input: &DeriveInput, fields: &FieldsNamed) -> Result<TokenStream> {
     let head = read_head(input)?;
     let name = head.name.clone().unwrap_or_else(|| input.ident.to_string().to_lowercase());
@@ -95,7 +95,7 @@ fn kind(input: &DeriveInput, fields: &FieldsNamed) -> Result<TokenStream> {
     })
 }
 
-/// Writing, reading, and in between. Locals end in `_`, so that no field is called like them.
+/// Generates the functions that write, read and interpolate. Locals end in `_`, so that no field has the same name.
 fn functions(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
     let names: Vec<&Ident> = named(fields).collect();
     let numbers: Vec<usize> = (0..names.len()).collect();
@@ -130,7 +130,7 @@ fn functions(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
     }
 }
 
-/// Where it is.
+/// Generates the function that returns the position.
 fn place(fields: &FieldsNamed) -> Result<TokenStream> {
     let mut place = quote!(::core::option::Option::None);
     let mut found = false;
@@ -169,7 +169,7 @@ fn read_head(input: &DeriveInput) -> Result<Head> {
     Ok(head)
 }
 
-/// `(near within 100.0 at 10 hz)`: not the form of other attributes, so that it reads as what it means.
+/// Parses `(near within 100.0 at 10 hz)`: unlike other attributes, so that it reads as a phrase.
 fn read_zone(meta: &ParseNestedMeta<'_>) -> Result<Zone> {
     let content;
     syn::parenthesized!(content in meta.input);

@@ -1,11 +1,11 @@
-//! What rollback costs besides the game: our peer, GGRS and a loop by hand, on the same plain state with a trivial step.
+//! The cost of rollback besides the game: our peer, GGRS and a loop by hand, on a plain state with a trivial step.
 //!
 //! `taskset -c 1 cargo bench -p sametick-lockstep --bench rollback` (`-- ours` runs one of the three, for a profile)
 //!
-//! A frame takes one confirmed tick of a remote player and one own input. When the remote input is not as guessed, which it
-//! is every other frame, the ticks in between are simulated again. The cost of such a tick is what those frames take
-//! longer than the others of the same round, divided by those ticks, without the game's own step. The contestants take turns
-//! after every round; figures are medians of rounds, a round's figure the mean of its frames.
+//! A frame takes one confirmed tick of a remote player and one own input. Every other frame mispredicts the remote
+//! input and re-simulates the ticks in between. The cost of such a tick is the extra time of those frames compared with
+//! the others of their round, divided by those ticks, without the game's own step. The contestants alternate by round;
+//! figures are medians of rounds, a round's figure is the mean of its frames.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 #[path = "rollback/game.rs"]
@@ -23,7 +23,7 @@ use std::time::Instant;
 use game::Plain;
 use sametick_sim::{Game, Inputs, Seat};
 
-/// Frames in a round: everything that is done now and then is done, and few rounds are interrupted.
+/// Frames in a round: enough for every periodic duty, few enough that rounds are rarely interrupted.
 const FRAMES: u32 = 120;
 
 /// Rounds of each contestant.
@@ -31,20 +31,20 @@ const ROUNDS: usize = 151;
 
 /// A player's machine.
 trait Contestant {
-    /// What happens on other machines before the next frame; the remote input it brings is as guessed or not.
+    /// Events of other machines before the next frame; the remote input is as predicted or not.
     fn prepare(&mut self, wrong: bool);
 
-    /// The frame.
+    /// Runs one frame.
     fn frame(&mut self);
 
     /// Whether the last frame also hashed its state.
     fn hashed(&self) -> bool;
 
-    /// Ticks that were simulated again so far.
+    /// Ticks re-simulated so far.
     fn resimulated(&self) -> u64;
 }
 
-/// A mean in the making.
+/// A running mean.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     sum: f64,
@@ -65,19 +65,19 @@ impl Mean {
 /// Means of a round.
 #[derive(Clone, Copy, Default)]
 struct Round {
-    /// Frames whose guess was right.
+    /// Frames with a right prediction.
     frame_ns: Mean,
-    /// Frames whose guess was wrong, and how many ticks they simulated again.
+    /// Frames with a wrong prediction, and how many ticks they re-simulated.
     wrong_ns: Mean,
     again: Mean,
-    /// Of both, those that also hashed the state.
+    /// Of both, the frames that also hashed the state.
     hashed_ns: [Mean; 2],
-    /// In a frame, with what happens on other machines.
+    /// Per frame, with the events of other machines.
     allocations: f64,
 }
 
 fn round(contestant: &mut dyn Contestant, clock_ns: f64) -> Round {
-    // What the others left in the caches is not what a game finds there.
+    // Other contestants have left their data in the caches, where a game finds its own.
     let allocations = allocation_counter::measure(|| {
         for frame in 0..FRAMES {
             contestant.prepare(frame % 2 == 1);
@@ -110,7 +110,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What reading the clock adds to a measurement.
+/// The time that reading the clock adds to a measurement.
 fn clock_ns() -> f64 {
     median((0..10_000).map(|_| {
         let start = Instant::now();
@@ -132,7 +132,7 @@ fn step_ns<const WORDS: usize>() -> f64 {
     }))
 }
 
-/// What was measured of one contestant.
+/// The measurements of one contestant.
 struct Figures {
     name: &'static str,
     again_ns: f64,

@@ -1,5 +1,5 @@
-//! Whether the players of a session have the same state, and what is done when they have not (L6): an inquiry at a time,
-//! records for the log, and the good state for whoever has a wrong one.
+//! Desync check of a session (L6): runs one inquiry at a time, writes records for the log and sends the agreed state to
+//! desynced peers.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -16,14 +16,14 @@ use crate::relay::Output;
 use crate::seat_slot::SeatSlot;
 use crate::session::{Member, Membership, Out, SessionId, send};
 
-/// A peer that has been given the good state this often within [`RESYNC_WINDOW_TICKS`] and still computes something
-/// else has a fault that no state mends.
+/// A peer that was resynced this often within [`RESYNC_WINDOW_TICKS`] and desyncs again is removed: its fault cannot be
+/// repaired with a state.
 const MAX_RESYNCS: u32 = 5;
 
-/// See [`MAX_RESYNCS`]. A minute at 60 Hz.
+/// The period of [`MAX_RESYNCS`]: a minute at 60 Hz.
 const RESYNC_WINDOW_TICKS: u32 = 3_600;
 
-/// Who takes part when states are compared.
+/// What a comparison of states needs to know about the session.
 pub(crate) struct Floor<'a> {
     pub id: SessionId,
     pub closed: Tick,
@@ -32,7 +32,7 @@ pub(crate) struct Floor<'a> {
 }
 
 impl Floor<'_> {
-    /// How many players have a say about the state after a tick: those who were there, and are not catching up with it.
+    /// How many players vote on the state of a tick: those seated at that tick who are not catching up.
     fn voters(&self, tick: Tick) -> usize {
         let has_say = |member: &Member| self.members.get(member).is_none_or(|it| it.stage.has_say());
         let players = self.seat_slots.iter().flatten();
@@ -54,16 +54,16 @@ impl Floor<'_> {
     }
 }
 
-/// What is known about the states of a session's players.
+/// What a relay knows about the agreement of a session's players on the state.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
     checks: Checks,
     findings: Vec<Finding>,
     inquiry: Option<Inquiry>,
-    /// Players differ and nobody could say who is right.
+    /// Players differ and it could not be decided who is right.
     disputed: bool,
     mismatches: u32,
-    /// How often each was given the good state, since which tick.
+    /// For each peer, how often it was resynced and the tick from which that is counted.
     resyncs: BTreeMap<Member, (Tick, u32)>,
 }
 
@@ -73,33 +73,33 @@ impl Agreement {
         self.checks.agreed()
     }
 
-    /// What the players agree on as the state after a tick, if that is remembered.
+    /// The agreed state hash of a tick, if it is still remembered.
     pub fn hash_at(&self, tick: Tick) -> Option<StateHash> {
         self.checks.decided(tick)
     }
 
-    /// Who has said that they have the state after this tick that was agreed on.
+    /// The peers that reported the agreed state for this tick.
     pub(crate) fn holders(&self, tick: Tick) -> Vec<Member> {
         self.checks.holders(tick)
     }
 
-    /// Whether players differ, and it is not known who is right.
+    /// Whether players differ and it is undecided who is right.
     pub fn is_disputed(&self) -> bool {
         self.disputed
             || self.inquiry.as_ref().is_some_and(|inquiry| inquiry.report().decided == Decided::Open)
     }
 
-    /// How often somebody had another state than the others.
+    /// How often a peer was desynced.
     pub fn mismatches(&self) -> u32 {
         self.mismatches
     }
 
-    /// Somebody has come, who can tip the scales.
+    /// A peer has joined: its vote may give one state a majority.
     pub(crate) fn on_joined(&mut self) {
         self.disputed = false;
     }
 
-    /// Somebody has gone, who is no longer on the floor.
+    /// A peer has left and no longer votes.
     pub(crate) fn on_left(&mut self, now: Time, floor: &Floor<'_>, member: Member, out: &mut Out) {
         self.checks.forget(member);
         self.resyncs.remove(&member);
@@ -110,7 +110,7 @@ impl Agreement {
         self.on_tick(now, floor, out);
     }
 
-    /// Time has passed.
+    /// Handles the time-out of an inquiry.
     pub(crate) fn on_time(&mut self, now: Time, floor: &Floor<'_>, out: &mut Out) {
         let Some(inquiry) = &self.inquiry else { return };
         let mut want = Vec::new();
@@ -118,13 +118,13 @@ impl Agreement {
         self.act(floor, want, out);
     }
 
-    /// Ticks have been closed: checks that wait for answers which may never come are looked at again.
+    /// Ticks have been closed: checks whose missing answers may never arrive are decided.
     pub(crate) fn on_tick(&mut self, now: Time, floor: &Floor<'_>, out: &mut Out) {
         self.checks.on_tick(floor.closed, &mut self.findings);
         self.act_on_findings(now, floor, out);
     }
 
-    /// What a peer says about its states.
+    /// Handles a peer's answer about its states.
     pub(crate) fn on_answer(
         &mut self,
         now: Time,
@@ -155,7 +155,7 @@ impl Agreement {
         }
     }
 
-    /// What a replay has after a tick that was to be judged; none if nobody can replay it.
+    /// The state of a tick from a replay of the log; none if it cannot be replayed.
     pub(crate) fn on_verdict(
         &mut self,
         now: Time,
@@ -178,7 +178,7 @@ impl Agreement {
         check: (Tick, StateHash),
         out: &mut Out,
     ) {
-        // What a peer in doubt says does not count.
+        // A peer whose state is in doubt has no vote.
         if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.suspects(member)) {
             return;
         }
@@ -215,8 +215,8 @@ impl Agreement {
         }
     }
 
-    /// Somebody who has this state, and was of one mind with the odd one for as long as anybody: whoever has just come cannot say when
-    /// that ended.
+    /// A peer with this state that agreed with the desynced peer for longest. A peer that has just joined cannot say
+    /// when that agreement ended.
     fn longest_with(&self, odd: Member, tick: Tick, agreed: StateHash) -> Option<Member> {
         let holders = self.checks.holders(tick).into_iter().rev().filter(|member| *member != odd);
         let longest = holders.max_by_key(|member| self.checks.last_common([*member, odd], tick));
@@ -243,7 +243,7 @@ impl Agreement {
         self.act(floor, want, out);
     }
 
-    /// Tells the inquiry something, if there is one, and does what it wants.
+    /// Passes an event to the inquiry, if there is one, and carries out what it wants.
     fn inquire(
         &mut self,
         now: Time,
@@ -275,13 +275,13 @@ impl Agreement {
                 }
                 Want::Resync(member, tick, state) => self.resync(floor, member, tick, state, out),
                 Want::Done => self.end_inquiry(floor, out),
-                // It has been mended since it said so.
+                // The peer was resynced after it gave that answer.
                 Want::Dismiss => self.inquiry = None,
             }
         }
     }
 
-    /// Gives a peer the good state. It asks for the ticks after it when it has taken it.
+    /// Sends a peer the agreed state. The peer asks for the ticks after it once it has loaded the state.
     fn resync(&mut self, floor: &Floor<'_>, member: Member, tick: Tick, state: Vec<u8>, out: &mut Out) {
         let (since, count) = self.resyncs.entry(member).or_default();
         if floor.closed.ticks_since(*since) > RESYNC_WINDOW_TICKS {
@@ -292,7 +292,7 @@ impl Agreement {
             let why = "its simulation keeps computing something else";
             out.push_bare(Output::Kick(member, why));
         } else {
-            // What it said of the wrong state is no longer what it has.
+            // Its earlier votes were for the wrong state.
             self.checks.forget(member);
             send(out, member, Channel::Chunks, &ToPeer::Resync { tick, state });
         }
@@ -311,9 +311,9 @@ impl Agreement {
 mod tests {
     use super::*;
 
-    /// Whoever had just come was asked first, and could not say since when somebody differed.
+    /// Regression: the peer that had just joined was asked first and could not say when the desync began.
     #[test]
-    fn whoever_was_of_one_mind_with_the_odd_one_the_longest_is_asked_since_when_it_differs() {
+    fn the_peer_that_agreed_longest_is_asked_when_a_desync_began() {
         let (mut agreement, mut findings) = (Agreement::default(), Vec::new());
         let [new, old, odd, other] = [0, 1, 2, 3].map(Member);
         let mut say = |member, tick, hash, voters| {

@@ -1,4 +1,4 @@
-//! As whom a link takes part, where that is not its own to say: whoever drives the relay has decided it.
+//! Seat assignment: the driver of the relay decides player and seat of a link, overriding its `Join`.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,41 +8,41 @@ use sametick_wire::identity::PlayerId;
 
 use crate::message::Join;
 
-/// On which assignment a link takes part, whatever its own join says. A player takes part over one link at a time, the latest, and sits
-/// exactly there or nowhere.
+/// The player and seat of a link, as the driver decided; they override the link's `Join`. A player takes part over one
+/// link at a time, the latest, and gets exactly this seat or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatAssignment {
-    /// Who it is.
+    /// The player.
     pub player: PlayerId,
-    /// What they are called.
+    /// The player's name.
     pub name: String,
-    /// Where they sit; nowhere if they only watch.
+    /// The seat; none for a spectator.
     pub seat: Option<Seat>,
-    /// Which game it is.
+    /// The game of the session.
     pub game: String,
-    /// How fast it goes.
+    /// The tick rate of the game.
     pub rate: TickRate,
-    /// What the session begins with, if it has not begun.
+    /// The setup of the session, if the session has not begun.
     pub setup: Vec<u8>,
     /// The seed in that setup.
     pub seed: u64,
-    /// How many seats it has then.
+    /// The number of seats, if the session has not begun.
     pub seats: u16,
-    /// Whether strangers may be shown it then.
+    /// Whether the session is shown in public lists, if it has not begun.
     pub listed: bool,
 }
 
-/// What somebody wants who joins a session.
+/// What a peer asks for when it joins a session.
 #[derive(Clone, Debug)]
 pub(crate) struct JoinRequest {
     pub join: Join,
-    /// Who it is, if that was decided, and the rest with it.
+    /// The player, if the driver assigned one; seat, game and the rest are then assigned as well.
     pub player: Option<PlayerId>,
 }
 
 impl JoinRequest {
-    /// What a join asks for, or what was decided in its place. How it comes back is its own to say; what it brings is not: there
-    /// the state is decided as well.
+    /// The request of a join, or of the assignment in its place. `resume` is taken from the join; `bring` is not,
+    /// because an assignment decides the state too.
     pub fn new(join: Join, assignment: Option<SeatAssignment>) -> JoinRequest {
         let Some(assignment) = assignment else { return JoinRequest { join, player: None } };
         let SeatAssignment { player, name, seat, game, rate, setup, seed, seats, listed } = assignment;
@@ -67,14 +67,14 @@ impl JoinRequest {
         JoinRequest { join, player: Some(player) }
     }
 
-    /// The same for a session that has begun.
+    /// The same request without the setup, for a session that has begun.
     pub fn without_setup(&self) -> JoinRequest {
         let mut wish = self.clone();
         (wish.join.setup, wish.join.bring) = (Vec::new(), None);
         wish
     }
 
-    /// Where it sits, if that was decided.
+    /// The seat, if the driver assigned one.
     pub fn assigned(&self) -> Option<Seat> {
         self.join.seat.filter(|_| self.player.is_some())
     }

@@ -1,4 +1,4 @@
-//! Do the players have the same state? The relay compares the hashes they send of every thirtieth tick (L6).
+//! Desync check: compares the state hashes that peers send every thirtieth tick (L6).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,38 +9,38 @@ use crate::message::CHECK_EVERY;
 use crate::planted::{self, Bug};
 use crate::session::Member;
 
-/// So many checks are open or remembered at once: eight seconds at 60 Hz. Whoever is further behind is not compared.
+/// Checks that are open or remembered at once: eight seconds at 60 Hz. A peer further behind is not compared.
 pub const MAX_CHECKS: usize = 16;
 
-/// A check that not everybody has answered after this many ticks is decided by those who have.
+/// A check with answers missing after this many ticks is decided by the answers that came.
 pub const PATIENCE_TICKS: u32 = 240;
 
-/// What became of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// More than half of the players have this state.
     Agreed {
-        /// After which tick.
+        /// The tick of the state.
         tick: Tick,
         /// Its hash.
         hash: StateHash,
     },
-    /// One peer has another state than was agreed on.
+    /// One peer's state differs from the agreed one: the peer is desynced.
     Odd {
-        /// After which tick.
+        /// The tick of the state.
         tick: Tick,
-        /// Who.
+        /// The desynced peer.
         member: Member,
-        /// What it has.
+        /// The hash of its state.
         hash: StateHash,
-        /// What was agreed on.
+        /// The agreed hash.
         agreed: StateHash,
     },
     /// The players differ, and no state has more than half of them.
     Split {
-        /// After which tick.
+        /// The tick of the state.
         tick: Tick,
-        /// Two who differ.
+        /// Two peers with different states.
         members: [Member; 2],
     },
 }
@@ -55,7 +55,7 @@ struct Vote {
 #[derive(Clone, Debug, Default)]
 struct Check {
     tick: Tick,
-    /// What was answered, and whether by a player.
+    /// The answers, and for each whether it came from a player.
     votes: Vec<Vote>,
     decided: Option<StateHash>,
     split: bool,
@@ -70,12 +70,12 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// The last tick whose state was agreed on.
+    /// The last tick with an agreed state.
     pub fn agreed(&self) -> Tick {
         self.agreed
     }
 
-    /// The last tick before `tick` at which two peers said the same, among those that are remembered.
+    /// The last remembered tick before `tick` for which two peers sent the same hash.
     pub fn last_common(&self, members: [Member; 2], tick: Tick) -> Option<Tick> {
         let said = |check: &Check, member: Member| {
             check.votes.iter().find(|vote| vote.member == member).map(|vote| vote.hash)
@@ -87,19 +87,19 @@ impl Checks {
         self.open.iter().rev().find(common).map(|check| check.tick)
     }
 
-    /// A player who has answered a check with this hash.
+    /// A player who answered the check of this tick with this hash.
     pub fn somebody_with(&self, tick: Tick, hash: StateHash) -> Option<Member> {
         let check = self.open.iter().find(|check| check.tick == tick)?;
         let same = check.votes.iter().find(|vote| vote.counts && vote.hash == hash);
         same.map(|vote| vote.member)
     }
 
-    /// What was agreed on as the state after a tick.
+    /// The agreed hash of a tick.
     pub fn decided(&self, tick: Tick) -> Option<StateHash> {
         self.open.iter().find(|check| check.tick == tick)?.decided
     }
 
-    /// Who has answered a check with what was agreed on.
+    /// The peers that answered the check of this tick with the agreed hash.
     pub fn holders(&self, tick: Tick) -> Vec<Member> {
         let check = self.open.iter().find(|check| check.tick == tick && check.decided.is_some());
         let votes = check.into_iter().flat_map(|check| check.votes.iter().map(move |vote| (check, vote)));
@@ -111,7 +111,7 @@ impl Checks {
         holders
     }
 
-    /// A peer's hash. `voters` is how many players there are; only their answers decide. Findings go to `found`.
+    /// Handles a peer's hash. `voters` is the number of players; only their answers decide. Findings go to `found`.
     pub fn answer(
         &mut self,
         member: Member,
@@ -135,7 +135,7 @@ impl Checks {
         self.note_agreed();
     }
 
-    /// A tick was closed: checks that have been open for too long are decided by those who answered.
+    /// A tick was closed: checks that have been open for too long are decided by the answers that came.
     pub fn on_tick(&mut self, closed: Tick, found: &mut Vec<Finding>) {
         for check in &mut self.open {
             let is_old = closed.ticks_since(check.tick) >= PATIENCE_TICKS;
@@ -147,7 +147,7 @@ impl Checks {
         self.note_agreed();
     }
 
-    /// A player has gone, and what it answered with it.
+    /// A player has left: its answers are dropped.
     pub fn forget(&mut self, member: Member) {
         self.open.iter_mut().for_each(|check| check.votes.retain(|vote| vote.member != member));
     }
@@ -157,7 +157,7 @@ impl Checks {
         self.agreed = decided.map(|check| check.tick).fold(self.agreed, Tick::max);
     }
 
-    /// The check of a tick; none if it is forgotten.
+    /// The check of a tick; none if it is no longer remembered.
     fn check(&mut self, tick: Tick) -> Option<&mut Check> {
         let newest = self.open.back().map_or(tick, |check| check.tick).max(tick);
         if newest.ticks_since(tick) >= MAX_CHECKS as u32 * CHECK_EVERY {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_half_decides_at_once_and_later_ones_are_odd() {
+    fn a_majority_decides_at_once_and_later_ones_are_desynced() {
         let (tick, agreed) = (Tick(30), StateHash(7));
         let odd = Finding::Odd { tick, member: Member(3), hash: StateHash(8), agreed };
         let found = answers(4, &[(1, 7), (3, 8), (2, 7), (4, 7)]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn without_more_than_half_nobody_decides() {
+    fn without_a_majority_nothing_is_decided() {
         assert_eq!(answers(2, &[(1, 7)]), []);
         let split = |members| Finding::Split { tick: Tick(30), members };
         let found = answers(2, &[(1, 7), (2, 8)]);
@@ -243,12 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn somebody_alone_agrees_with_themselves() {
+    fn a_single_player_is_a_majority() {
         assert_eq!(answers(1, &[(1, 7)]), [Finding::Agreed { tick: Tick(30), hash: StateHash(7) }]);
     }
 
     #[test]
-    fn those_who_never_answer_are_not_waited_for_for_ever() {
+    fn missing_answers_time_out() {
         let (mut checks, mut found) = (Checks::default(), vec![]);
         checks.answer(Member(1), true, (Tick(30), StateHash(7)), 2, &mut found);
         checks.on_tick(Tick(30 + PATIENCE_TICKS - 1), &mut found);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_does_not_vote_but_is_compared() {
+    fn a_spectator_does_not_vote_but_is_compared() {
         let (mut checks, mut found) = (Checks::default(), vec![]);
         let at = |hash| (Tick(30), StateHash(hash));
         checks.answer(Member(9), false, at(1), 1, &mut found);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_said_alike_last_is_remembered() {
+    fn the_last_common_hash_of_two_peers_is_remembered() {
         let (mut checks, mut found) = (Checks::default(), vec![]);
         for (tick, member, hash) in [(30, 1, 7), (30, 2, 7), (60, 1, 8), (60, 3, 8), (90, 1, 9), (90, 2, 4)] {
             checks.answer(Member(member), true, (Tick(tick), StateHash(hash)), 3, &mut found);

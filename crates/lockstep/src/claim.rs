@@ -1,5 +1,5 @@
-//! Claims to come back to a session, also after the relay was restarted: a claim says itself whose it is, and only the relay
-//! can have made it.
+//! Claims with which a peer resumes its seat, also after a relay restart: a claim states its owner and is authenticated
+//! by the relay.
 
 use core::fmt;
 
@@ -8,23 +8,23 @@ use sametick_wire::Member;
 use sametick_wire::claims::Claims;
 use serde::{Deserialize, Serialize};
 
-/// What lets a peer come back as who it was: its seat, though its last link may seem to be there still, and without the
-/// ticks it has. Known to that peer and the relay only.
+/// What lets a peer resume: it gets its own seat even if its last link still seems open, and is not sent the ticks it
+/// has. Known to that peer and the relay only.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Tells this session from others of its name.
+    /// Distinguishes this session from others with the same name.
     pub run: u64,
-    /// By which link it took part: the number of its [`Member`].
+    /// The link over which the peer took part: the number of its [`Member`].
     pub member: u64,
-    /// Where it sat, if it played.
+    /// The seat, if the peer played.
     pub seat: Option<Seat>,
-    /// The tick in which it sat down.
+    /// The tick in which the peer took the seat.
     pub since: Tick,
-    /// How often the session had been taken up again by then.
+    /// How often the session had been resumed after a restart by then.
     pub restarts: u32,
-    /// The tick after which it was last taken up; zero if never.
+    /// The tick after which the session was last resumed; zero if it never was.
     pub from: Tick,
-    /// Proves the rest.
+    /// Authenticates the other fields.
     pub token: [u8; 16],
 }
 
@@ -35,11 +35,11 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// How many bytes are proved: a link, whether there is a seat and which, and three numbers.
+/// Authenticated bytes: the link, whether there is a seat and which, and three numbers.
 const SAID_BYTES: usize = 8 + 1 + 2 + 3 * 4;
 
 impl Claim {
-    /// A claim that these claims vouch for.
+    /// A claim authenticated with the secret of `claims`.
     pub(crate) fn new(
         claims: &Claims,
         member: Member,
@@ -53,12 +53,12 @@ impl Claim {
         claim
     }
 
-    /// Whether these claims vouch for it.
+    /// Whether the claim was authenticated with the secret of `claims`.
     pub(crate) fn is_true(&self, claims: &Claims) -> bool {
         self.run == claims.run() && claims.has_sealed(&self.said(), &self.token)
     }
 
-    /// What is proved.
+    /// The authenticated bytes.
     fn said(&self) -> [u8; SAID_BYTES] {
         let mut said = [0; SAID_BYTES];
         let seat = self.seat.map_or(0, |seat| seat.0);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_holds_over_a_restart_and_nothing_of_it_can_be_changed() {
+    fn a_claim_survives_a_restart_and_cannot_be_altered() {
         let claims = Claims::new(&[1; 32], 7);
         let claim = Claim::new(&claims, Member(3), Some((Seat(1), Tick(40))), (2, Tick(900)));
         assert!(claim.is_true(&Claims::new(&[1; 32], 7)), "the same secret and number");

@@ -1,4 +1,4 @@
-//! When a session is to be saved, so that what was closed before can be forgotten (L16). Counts in ticks, knows nothing of games.
+//! Log compaction (L16): when a session is saved so that older ticks can be forgotten. Counts ticks, knows no game.
 //!
 //! ```
 //! use sametick_lockstep::compaction::{Compaction, CompactionConfig, Look, Trigger};
@@ -13,27 +13,27 @@
 
 use sametick_sim::{Tick, TickRate, Time};
 
-/// After a save could not be had, it is tried again so much later, and twice as much each time that fails, too: the state may be
-/// too large, or the game unknown.
+/// The delay before a failed save is tried again; it doubles with each failure: the state may be too large, or the game
+/// unknown.
 pub const RETRY_US: u64 = 10_000_000;
 
-/// As often that doubles at most: to more than five minutes.
+/// The most doublings of that delay: to more than five minutes.
 const MAX_DOUBLINGS: u32 = 5;
 
-/// How often a session is saved, and what for.
+/// How often a session is saved, and on which triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionConfig {
-    /// At the latest after this much session time: 2 to 5 minutes where people play.
+    /// The longest session time between saves: 2 to 5 minutes in production.
     pub every_us: u64,
-    /// At the latest after so many ticks.
+    /// The most ticks between saves.
     pub hot_ticks: u32,
-    /// When somebody joins and has to be sent more than this much session time.
+    /// A join that has to be sent more than this much session time triggers a save.
     pub join_hot_us: u64,
-    /// Never before the session has lasted this long: many are over by then.
+    /// No save before the session has lasted this long: many sessions are over by then.
     pub not_before_us: u64,
-    /// Whether saves are stored: what lies before one is then forgotten only when that is known to be done.
+    /// Whether saves go to an object store: ticks before a save are then forgotten only once it is stored.
     pub has_store: bool,
-    /// Whether whoever drives the relay plays along where it can: then it is asked for a state, and players only if it has none.
+    /// Whether the driver simulates the session where it can: it is then asked for a state before players are.
     pub has_keeper: bool,
 }
 
@@ -53,82 +53,82 @@ impl Default for CompactionConfig {
 /// Why a session is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// It is over.
+    /// The session is over.
     End,
     /// Too many ticks have been closed since the last save.
     Ticks,
     /// Too much time has passed since the last save.
     Time,
-    /// Somebody joins who would have to catch up with too much.
+    /// A peer that joins would have to catch up with too many ticks.
     Join,
 }
 
-/// What a session is like.
+/// The condition of a session, as compaction needs to know it.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// The time.
     pub now: Time,
-    /// Its ticks a second.
+    /// The session's tick rate.
     pub rate: TickRate,
     /// The last closed tick.
     pub closed: Tick,
-    /// The tick that would be saved: the last one that the players agree on.
+    /// The tick that would be saved: the last one on which the players agree.
     pub reached: Tick,
-    /// Somebody joins.
+    /// A peer is joining.
     pub joining: bool,
-    /// Somebody is catching up.
+    /// A peer is catching up.
     pub catching_up: bool,
-    /// Everybody has gone.
+    /// All members have left.
     pub ending: bool,
 }
 
 impl Look {
-    /// A session in which nothing special goes on, and the players agree on everything.
+    /// A session without joins or peers catching up, whose players agree on every closed tick.
     pub const fn at(now: Time, rate: TickRate, closed: Tick) -> Look {
         Look { now, rate, closed, reached: closed, joining: false, catching_up: false, ending: false }
     }
 }
 
-/// When a session is to be saved.
+/// Decides when a session is to be saved.
 #[derive(Clone, Debug)]
 pub struct Compaction {
     config: CompactionConfig,
-    /// The tick it began with.
+    /// The tick after which the session began.
     began: Tick,
     /// The tick of the last save.
     saved: Tick,
     retry_at: Time,
-    /// How often it failed since.
+    /// How often saving failed since the last save.
     failures: u32,
 }
 
 impl Compaction {
-    /// For a session that begins after this tick.
+    /// Compaction of a session that begins after this tick.
     pub const fn new(config: CompactionConfig, began: Tick) -> Compaction {
         Compaction { config, began, saved: began, retry_at: Time::ZERO, failures: 0 }
     }
 
-    /// The tick of the last save; the one that the session began with if there was none.
+    /// The tick of the last save; the tick after which the session began if there was none.
     pub const fn saved(&self) -> Tick {
         self.saved
     }
 
-    /// Whether what lies before a save waits for the save to be stored.
+    /// Whether ticks before a save are kept until the save is stored.
     pub const fn has_store(&self) -> bool {
         self.config.has_store
     }
 
-    /// Whether whoever drives the relay plays along.
+    /// Whether the driver simulates the session.
     pub const fn has_keeper(&self) -> bool {
         self.config.has_keeper
     }
 
-    /// Whether somebody who joins would have to catch up with so much that a save is better.
+    /// Whether a joining peer would have to catch up with so many ticks that a save is better.
     pub fn is_long(&self, rate: TickRate, closed: Tick) -> bool {
         rate.due_micros(Tick(closed.ticks_since(self.saved))) > self.config.join_hot_us
     }
 
-    /// Whether it is to be saved now, and why.
+    /// Whether the session is to be saved now, and why.
     pub fn due(&self, look: &Look) -> Option<Trigger> {
         let Look { now, rate, closed, reached, joining, catching_up, ending } = *look;
         let lasted_us = rate.due_micros(Tick(closed.ticks_since(self.began)));
@@ -146,13 +146,13 @@ impl Compaction {
         triggers.into_iter().find_map(|(is_due, trigger)| is_due.then_some(trigger))
     }
 
-    /// It has been saved.
+    /// The session has been saved at this tick.
     pub fn on_saved(&mut self, tick: Tick) {
         self.saved = self.saved.max(tick);
         self.failures = 0;
     }
 
-    /// Nobody could give a save.
+    /// No save could be obtained.
     pub fn on_failed(&mut self, now: Time) {
         self.retry_at = now.plus_micros(RETRY_US << self.failures.min(MAX_DOUBLINGS));
         self.failures += 1;
@@ -167,7 +167,7 @@ mod tests {
 
     const RATE: TickRate = TickRate::hz(20);
 
-    /// A life of a session, tick by tick: what is looked at, what is due, and the tick of the last save before.
+    /// Simulates a session tick by tick: passes the look, the trigger due, and the tick of the save before.
     fn live(seed: u64, see: &mut dyn FnMut(&Look, Option<Trigger>, Tick)) {
         let mut rng = Rng::new(seed);
         let config = CompactionConfig {
@@ -214,12 +214,12 @@ mod tests {
         }
 
         #[test]
-        fn never_while_somebody_catches_up(seed: u64) {
+        fn never_while_a_peer_catches_up(seed: u64) {
             live(seed, &mut |look, due, _| assert!(due.is_none() || !look.catching_up));
         }
 
         #[test]
-        fn a_join_saves_what_is_longer_than_half_a_minute_and_nothing_shorter(seed: u64) {
+        fn a_join_saves_only_a_log_longer_than_half_a_minute(seed: u64) {
             live(seed, &mut |look, due, saved| {
                 let hot_us = RATE.due_micros(Tick(look.closed.ticks_since(saved)));
                 assert!(due != Some(Trigger::Join) || look.joining && hot_us > 30_000_000);
@@ -236,7 +236,7 @@ mod tests {
             let (mut compaction, bound) = (Compaction::new(config, Tick::ZERO), hot_ticks.min(seconds * 20));
             let mut saves = 0;
             for tick in (1..=30_000).map(Tick) {
-                // What the players agree on is a little older than what is closed.
+                // The agreed tick is a little older than the closed one.
                 let reached = Tick(tick.0.saturating_sub(5) / 30 * 30);
                 let look = Look { reached, ..Look::at(Time::ZERO, RATE, tick) };
                 if compaction.due(&look).is_some() {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_tried_again_later() {
+    fn a_failed_save_is_tried_again_later() {
         let mut compaction = Compaction::new(CompactionConfig::default(), Tick::ZERO);
         let at = |us| Look::at(Time::from_micros(us), RATE, Tick(5_000));
         compaction.on_failed(Time::ZERO);

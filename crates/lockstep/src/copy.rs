@@ -1,5 +1,5 @@
-//! A copy of a session: one confirmed state, with all that is needed to begin the session again from it where nothing else is left
-//! of it. A peer makes copies of what it plays, and brings one back.
+//! Copy of a session: one confirmed state with all that is needed to continue the session where nothing else of it is
+//! left. Peers make copies of what they play and bring them to a relay.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,85 +11,85 @@ use crate::message::{Bring, MAX_SETUP, MAX_STATE, SaveHead};
 use crate::rows::{MAX_SEATS, Table};
 use crate::session::Save;
 
-/// The last tick that a session can be begun after: as many again are left to play, more than a year at 60 Hz.
+/// The last tick after which a session can begin: as many ticks are left to play, more than a year at 60 Hz.
 pub const MAX_BROUGHT_TICK: Tick = Tick(u32::MAX / 2);
 
-/// A confirmed state of a session, and what is said once about the session.
+/// A confirmed state of a session with the session's facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionCopy {
-    /// What is said once about the session.
+    /// The session's constant facts.
     pub facts: Facts,
-    /// When it began, in milliseconds of Unix time.
+    /// When the session began, in milliseconds of Unix time.
     pub started_unix_ms: u64,
-    /// The state, and who sat where.
+    /// The state, and the seats taken at that tick.
     pub save: Save,
 }
 
 /// Why a copy cannot be brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// Of another game.
+    /// It is of another game.
     Game {
-        /// Which it is of.
+        /// The game of the copy.
         found: String,
-        /// Which is to be played.
+        /// The game to be played.
         wanted: &'static str,
     },
-    /// Of another session.
+    /// It is of another session.
     Session {
-        /// Which it is of.
+        /// The session of the copy.
         found: String,
-        /// Which is to be joined.
+        /// The session to be joined.
         wanted: String,
     },
-    /// Of another build.
+    /// It is of another build.
     Build {
-        /// Which it is of.
+        /// The build of the copy.
         found: BuildId,
-        /// The commit that it was made from.
+        /// The git commit of that build.
         commit: String,
-        /// Which this is.
+        /// The build of this peer.
         wanted: BuildId,
     },
-    /// Of another shape of state, setup or input.
+    /// Its schema of state, setup or input differs.
     Schema,
-    /// At another speed.
+    /// Its tick rate differs.
     Rate {
-        /// Of the save.
+        /// The rate of the copy.
         found: u32,
-        /// Of the game.
+        /// The rate of the game.
         wanted: u32,
     },
-    /// More seats than there can be, or none.
+    /// It has no seats, or more than a session can have.
     Seats {
-        /// How many it says.
+        /// The number of seats in the copy.
         found: u16,
     },
-    /// Somebody sits where there is no seat, or it cannot be read who sat where.
+    /// Its seat table has a seat out of range, or cannot be read.
     Table {
-        /// How many seats it says.
+        /// The number of seats in the copy.
         seats: u16,
     },
-    /// The setup is not the game's.
+    /// Its setup does not belong to the game.
     Setup,
-    /// Too many ticks.
+    /// Its tick is zero or too high.
     Tick {
-        /// Of which it is.
+        /// The tick of the copy.
         found: Tick,
     },
-    /// Too large a state.
+    /// Its state is empty or too large.
     TooLarge {
-        /// How many.
+        /// The size in bytes.
         found: usize,
     },
-    /// Not the state that it says.
+    /// Its state does not match its hash.
     Hash {
-        /// What the state hashes to.
+        /// The hash of the state.
         found: StateHash,
-        /// What it should hash to.
+        /// The hash that the copy states.
         said: StateHash,
     },
-    /// Not a state of the game.
+    /// Its state does not belong to the game.
     State,
 }
 
@@ -138,7 +138,7 @@ impl fmt::Display for Unfit {
 impl core::error::Error for Unfit {}
 
 impl SessionCopy {
-    /// Whether a peer that plays this game can begin the session of this name with it.
+    /// Checks whether a peer that plays this game can begin the session of this name with the copy.
     pub fn check<G: Game>(&self, session: &str) -> Result<(), Unfit> {
         let Facts { name, game, build, commit, schema, setup, rate, .. } = &self.facts;
         if game != G::NAME {
@@ -171,13 +171,13 @@ impl SessionCopy {
         }
     }
 
-    /// What a join says of it.
+    /// The offer of this copy in a `Join`.
     pub(crate) fn to_bring(&self) -> Bring {
         Bring { save: self.save.head(), started_unix_ms: self.started_unix_ms }
     }
 }
 
-/// What of a copy can be told without its state.
+/// The checks of a copy that need no state.
 fn check_head(tick: Tick, bytes: usize, table: &Table, seats: u16) -> Result<(), Unfit> {
     if !(Tick(1)..=MAX_BROUGHT_TICK).contains(&tick) {
         return Err(Unfit::Tick { found: tick });
@@ -195,7 +195,7 @@ fn check_head(tick: Tick, bytes: usize, table: &Table, seats: u16) -> Result<(),
 }
 
 impl Bring {
-    /// What is offered, if a session of so many seats can begin with it: who sat where.
+    /// The seat table of the offer, if a session with this many seats can begin with it.
     pub(crate) fn table(&self, seats: u16) -> Result<Table, Unfit> {
         let SaveHead { tick, bytes, table, .. } = &self.save;
         let table = Table::from_bytes(table).map_err(|_| Unfit::Table { seats })?;

@@ -1,4 +1,4 @@
-//! How a player's connection and machine are doing, in figures with ranges and in plain words (L5).
+//! Diagnostics of a player's connection and machine: figures with normal ranges and plain-language verdicts (L5).
 
 use alloc::format;
 use alloc::string::String;
@@ -7,56 +7,56 @@ use core::fmt;
 use sametick_sim::Tick;
 use serde::{Deserialize, Serialize};
 
-/// The figures of one peer over the last second or so; counts since it joined say so.
+/// The figures of one peer over about the last second; figures counted since the peer joined say so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostics {
     /// How far the state on screen is ahead of the last confirmed tick.
     pub depth_ticks: u32,
-    /// The least and the most of it.
+    /// The least and the greatest prediction depth.
     pub depth_range_ticks: (u32, u32),
-    /// The most ticks by which confirmed ticks were behind what the best path would have brought: the network's fault.
+    /// The most ticks by which confirmed ticks lagged behind the best network path seen: network delay.
     pub network_deficit_ticks: u32,
-    /// The most ticks by which this machine was behind its own clock: the processor's fault.
+    /// The most ticks by which this machine lagged behind its own clock: CPU starvation.
     pub cpu_deficit_ticks: u32,
-    /// From an input's being sent to its return in a confirmed tick.
+    /// The time from sending an input to receiving it in a confirmed tick.
     pub input_rtt_us: u32,
-    /// The same as it usually is.
+    /// The usual input round trip.
     pub usual_input_rtt_us: u32,
-    /// How much that varies.
+    /// The jitter of the input round trip.
     pub jitter_us: u32,
     /// The link's own round trip.
     pub link_rtt_us: u32,
     /// Own inputs that were missing when their tick closed.
     pub omissions: u32,
-    /// The same since it joined.
+    /// Own inputs that were missing when their tick closed, since the peer joined.
     pub total_omissions: u32,
-    /// Of the packets sent and received, so many in a thousand were lost.
+    /// Lost packets per thousand, sent and received together.
     pub loss_permille: u32,
-    /// Guesses that were wrong and led to simulating again.
+    /// Wrong predictions that caused a re-simulation.
     pub rollbacks: u32,
-    /// Ticks that were simulated again.
+    /// Ticks that were re-simulated.
     pub resimulated_ticks: u32,
     /// The last tick on whose state the players agree.
     pub agreed: Tick,
-    /// How often somebody's state differed, in the whole session.
+    /// How often a peer was desynced, in the whole session.
     pub mismatches: u32,
-    /// How often this peer had to be given the good state.
+    /// How often this peer was resynced.
     pub resyncs: u32,
     /// The tick rate.
     pub ticks_per_second: u32,
 }
 
-/// What is measured.
+/// A diagnostic metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// How far ahead the state on screen is.
+    /// How far the state on screen is ahead of the confirmed one.
     PredictionDepth,
-    /// How far behind the confirmed state is.
+    /// How far the confirmed state lags behind.
     TickDeficit,
-    /// From an input's being sent to its return.
+    /// The input round trip: from sending an input to its confirmed tick.
     Rtt,
-    /// How much that varies.
+    /// The variation of the round trip.
     Jitter,
     /// Inputs that came too late.
     Omissions,
@@ -67,7 +67,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// For people.
+    /// The name of the metric, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Metric::PredictionDepth => "prediction depth",
@@ -80,7 +80,7 @@ impl Metric {
         }
     }
 
-    /// What is normal.
+    /// The normal range, for people.
     pub const fn normal(self) -> &'static str {
         match self {
             Metric::PredictionDepth => "steady, up to 20 ticks",
@@ -94,28 +94,28 @@ impl Metric {
     }
 }
 
-/// Whether a figure is as it should be.
+/// Whether a figure is in its normal range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As it should be.
+    /// In the normal range.
     Normal,
-    /// Worth a look.
+    /// Outside the normal range.
     Concerning,
 }
 
-/// One figure, with what is normal and what it means.
+/// One figure with its normal range and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
-    /// What is measured.
+    /// The metric.
     pub metric: Metric,
-    /// The figure.
+    /// The value of the figure.
     pub value: String,
-    /// What is normal.
+    /// The normal range.
     pub normal: &'static str,
-    /// Whether it is.
+    /// Whether the figure is in that range.
     pub level: Level,
-    /// What it means, in a sentence.
+    /// What the figure means, in a sentence.
     pub verdict: &'static str,
 }
 
@@ -127,14 +127,14 @@ impl fmt::Display for Reading {
     }
 }
 
-/// More depth than this is seen when a guess is wrong.
+/// A correction at a greater depth than this is visible.
 const MAX_DEPTH_TICKS: u32 = 20;
-/// A depth that moves by more than this within a second is felt.
+/// A change of depth by more than this within a second is noticeable.
 const MAX_DEPTH_SPREAD_TICKS: u32 = 5;
 const MAX_DEFICIT_TICKS: u32 = 2;
 const MAX_JITTER_US: u32 = 25_000;
 const MAX_LOSS_PERMILLE: u32 = 10;
-/// A round trip is longer than usual from half as much again, and never for less than this.
+/// A round trip counts as longer than usual from 50 % more on, and by at least this much.
 const RTT_NOISE_US: u32 = 20_000;
 
 struct Ms(u32);
@@ -146,7 +146,7 @@ impl fmt::Display for Ms {
 }
 
 impl Diagnostics {
-    /// Every figure with its range and its meaning.
+    /// Every figure with its range and verdict.
     pub fn readings(&self) -> [Reading; 7] {
         [
             self.depth(),
@@ -159,9 +159,9 @@ impl Diagnostics {
         ]
     }
 
-    /// The worst of it in a sentence.
+    /// The verdict of the worst figure.
     pub fn verdict(&self) -> &'static str {
-        // Wrong states before slow ones, causes before their effects.
+        // Desyncs before delays, causes before their effects.
         let order = [6, 1, 5, 3, 4, 2, 0];
         let readings = self.readings();
         let worst = order.iter().map(|at| &readings[*at]).find(|reading| reading.level == Level::Concerning);

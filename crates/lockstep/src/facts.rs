@@ -1,11 +1,11 @@
-//! What is said once about a session, and why somebody may not take part in it.
+//! The constant facts of a session, and the reasons for which a join is refused.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use sametick_sim::{BuildId, SchemaHash, TickRate};
 
-/// What is said once about a session.
+/// The constant facts of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The session's name.
@@ -14,11 +14,11 @@ pub struct Facts {
     pub game: String,
     /// The build of the simulation.
     pub build: BuildId,
-    /// The git commit of the peer that began it.
+    /// The git commit of the peer that began the session.
     pub commit: String,
-    /// The shape of state, setup and input.
+    /// The schema of state, setup and input.
     pub schema: SchemaHash,
-    /// What it was begun with.
+    /// The setup that the session began with.
     pub setup: Vec<u8>,
     /// The seed in that setup.
     pub seed: u64,
@@ -26,34 +26,34 @@ pub struct Facts {
     pub rate: TickRate,
     /// How many seats there are.
     pub seats: u16,
-    /// Whether strangers may be shown it.
+    /// Whether the session is shown in public lists.
     pub listed: bool,
 }
 
-/// What the link of somebody is told who has come back over another one.
+/// Told to a peer's old link when the peer has come back over another one.
 pub const CAME_BACK: &str = "you have come back over another connection";
 
-/// Why a peer cannot take part.
+/// Why a join is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinError {
-    /// No seat is free, and there is no room to watch.
+    /// No seat is free, and there is no room for a spectator.
     Full,
     /// The seat that was asked for is not free.
     Taken,
     /// Another game is played in the session.
     Game,
-    /// The peer's game has another shape of state, setup or input than the session's, though it has the same build id.
+    /// The peer's game has another schema than the session's, though it has the same build id.
     Schema,
     /// The session runs at another rate than the peer's game.
     Rate,
-    /// The session has become too long for somebody to begin at its start.
+    /// The session has run for too long for a peer to begin at its first tick.
     TooLong,
     /// The player takes part over a later link.
     Overtaken,
 }
 
 impl JoinError {
-    /// For a person.
+    /// The reason as a sentence for people.
     pub const fn text(self) -> &'static str {
         match self {
             JoinError::Full => "the session is full",

@@ -1,5 +1,5 @@
-//! How the relay comes by a save: it asks one peer after the other for a state, a piece at a time, and takes it only if it is the one
-//! that the players agree on. The relay hashes the bytes itself: nobody is believed.
+//! Save collection: the relay asks one peer after the other for a state, piece by piece, and takes it only if its hash
+//! is the agreed one. The relay hashes the bytes itself and trusts no peer.
 
 use alloc::vec::Vec;
 
@@ -8,55 +8,55 @@ use sametick_sim::{StateHash, Tick, Time};
 use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToPeer};
 use crate::session::Member;
 
-/// Who does not answer for this long is passed over.
+/// The relay moves on to the next peer after this long without an answer.
 pub const PATIENCE_US: u64 = 3_000_000;
 
-/// The first piece that is asked for, and the smallest ever: at a megabit a second it takes 16 ms, about a tick.
+/// The first and smallest piece size asked for: at a megabit a second it takes 16 ms, about a tick.
 const LEAST_PIECE: u32 = 2 << 10;
 
-/// The largest.
+/// The largest piece size asked for.
 const MOST_PIECE: u32 = 2 * PIECE_BYTES as u32;
 
-/// The same from a peer that does nothing else.
+/// The largest piece size asked for from a peer that does nothing else.
 pub(crate) const MOST_ALONE: u32 = 4 * PIECE_BYTES as u32;
 
-/// A piece that takes so much longer than the quickest was too large for its path: others have to get past it, too.
+/// A piece that takes this much longer than the quickest was too large for its path: other packets have to get past it.
 const TARGET_US: u64 = 20_000;
 
-/// What became of an answer.
+/// The result of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It goes on.
+    /// The save is not complete yet.
     On,
-    /// The peer does not have it.
+    /// The peer does not have the state.
     Missing,
-    /// The peer does not keep its word.
+    /// The peer's answer contradicts the question or an earlier answer.
     PassOver,
-    /// Here it is.
+    /// The state is complete and has the agreed hash.
     Complete(Vec<u8>),
 }
 
-/// A save that is being asked for.
+/// A save that the relay is collecting from a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Gathering {
     tick: Tick,
     from: Member,
-    /// What the players agree on, once they do.
+    /// The agreed hash, once there is one.
     hash: Option<StateHash>,
-    /// How long the state is, once that was said.
+    /// The size of the state, once the peer has sent it.
     length: Option<u32>,
     bytes: Vec<u8>,
-    /// When the piece that is under way was asked for.
+    /// When the outstanding piece was asked for.
     asked_at: Option<Time>,
     piece: u32,
     quickest_us: u64,
-    /// Nothing else has to get past it.
+    /// No other packets have to get past the pieces.
     is_alone: bool,
     deadline: Time,
 }
 
 impl Gathering {
-    /// Asks a peer for its state after a tick, which it has, or will have at this time.
+    /// Asks a peer for its state after a tick. The peer has that state, or will have it at `there_at`.
     pub fn new(tick: Tick, from: Member, there_at: Time) -> Gathering {
         Gathering {
             tick,
@@ -72,7 +72,7 @@ impl Gathering {
         }
     }
 
-    /// The same from a peer that does nothing else: pieces are as large as can be, whatever else is slowed down by them.
+    /// Asks a peer that does nothing else: pieces are as large as possible, whatever they delay.
     pub fn alone(tick: Tick, from: Member, there_at: Time) -> Gathering {
         Gathering { is_alone: true, ..Gathering::new(tick, from, there_at) }
     }
@@ -85,22 +85,22 @@ impl Gathering {
         self.from
     }
 
-    /// When something has to have come at the latest.
+    /// The time by which something must have arrived.
     pub fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// Whether nothing has come for too long. Players may take their time to agree, and that is nobody's fault.
+    /// Whether the peer has been silent for too long. Time until the players agree does not count against it.
     pub fn is_overdue(&self, now: Time) -> bool {
         now >= self.deadline && (self.length.is_none() || self.hash.is_some())
     }
 
-    /// Whether the players never will agree on that tick.
+    /// Whether the players can no longer agree on that tick.
     pub fn is_hopeless(&self, closed: Tick, remembered_ticks: u32) -> bool {
         self.hash.is_none() && closed.ticks_since(self.tick) > remembered_ticks
     }
 
-    /// The players agree on the state of its tick.
+    /// The players agree on the state of the tick.
     pub fn on_agreed(&mut self, now: Time, hash: StateHash) {
         if self.hash.is_none() {
             self.hash = Some(hash);
@@ -108,7 +108,7 @@ impl Gathering {
         }
     }
 
-    /// The peer says how long its state is.
+    /// The peer answers with the size of its state.
     pub fn on_offer(&mut self, now: Time, member: Member, tick: Tick, bytes: Option<u32>) -> Step {
         if (member, tick) != (self.from, self.tick) {
             return Step::On;
@@ -125,7 +125,7 @@ impl Gathering {
         }
     }
 
-    /// What to ask for next, if it is time to.
+    /// The next piece to ask for, if one is due.
     pub fn ask(&mut self, now: Time) -> Option<ToPeer> {
         let length = self.length.filter(|_| self.hash.is_some() && self.asked_at.is_none())?;
         self.asked_at = Some(now);
@@ -134,7 +134,7 @@ impl Gathering {
         Some(ToPeer::GivePiece { tick: self.tick, offset, bytes: self.piece.min(length - offset) })
     }
 
-    /// A piece has come.
+    /// A piece has arrived.
     pub fn on_piece(&mut self, now: Time, member: Member, piece: &Piece) -> Step {
         if (member, piece.tick) != (self.from, self.tick) {
             return Step::On;
@@ -160,7 +160,7 @@ impl Gathering {
         }
     }
 
-    /// Larger pieces where they are no trouble, smaller ones where a queue builds up.
+    /// Makes pieces larger while they arrive quickly, and smaller when a queue builds up.
     fn adapt(&mut self, took_us: u64) {
         self.quickest_us = self.quickest_us.min(took_us);
         let is_quick = self.is_alone || took_us <= self.quickest_us + TARGET_US;
@@ -179,7 +179,7 @@ mod tests {
         Time::from_millis(ms)
     }
 
-    /// Plays a peer that has `bytes`, while the players agree on `hash`.
+    /// Simulates a peer that has `bytes`, while the players agree on `hash`.
     fn gather(bytes: &[u8], hash: StateHash, took_ms: impl Fn(usize) -> u64) -> (Step, Vec<usize>) {
         let (peer, tick, mut now) = (Member(1), Tick(60), 0);
         let mut gathering = Gathering::new(tick, peer, at(0));
@@ -214,13 +214,13 @@ mod tests {
     #[test]
     fn on_a_slow_line_pieces_stay_small() {
         let bytes = vec![7; 200_000];
-        // A megabit a second, and 50 ms there and back.
+        // A megabit a second, and 50 ms of round trip.
         let (_, pieces) = gather(&bytes, StateHash::of_bytes(&bytes), |len| 50 + len as u64 / 125);
         assert!(pieces[4..].iter().all(|len| *len <= 8 << 10), "{pieces:?}");
     }
 
     #[test]
-    fn whoever_says_something_else_than_was_asked_for_is_passed_over() {
+    fn a_peer_with_a_wrong_answer_is_passed_over() {
         let (peer, tick) = (Member(1), Tick(60));
         let begun = || {
             let mut gathering = Gathering::new(tick, peer, at(0));
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_not_waited_for_but_players_may_take_their_time_to_agree() {
+    fn only_silence_of_the_asked_peer_times_out() {
         let (peer, tick) = (Member(1), Tick(60));
         let mut gathering = Gathering::new(tick, peer, at(500));
         assert!(!gathering.is_overdue(at(3_499)) && gathering.is_overdue(at(3_500)));

@@ -1,5 +1,5 @@
-//! The closed ticks of a session, coded, from the first on or from those after a save: what late comers and those who lost
-//! their way are sent.
+//! Closed ticks of a session, coded, from its first tick or from those after a save: sent to late joiners and to peers
+//! that lost ticks.
 
 use alloc::vec::Vec;
 
@@ -8,12 +8,12 @@ use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 
 use crate::rows::{Opaque, Table};
 
-/// A run of ticks that can be read without what came before it has this many: half a second at 60 Hz would cost more
-/// in tables than it saves, a minute would make a small gap expensive to mend.
+/// The length of a segment, which can be read without the ticks before it: half a second at 60 Hz would cost more in
+/// tables than it saves, a minute would make a small gap expensive to repair.
 pub const SEGMENT_TICKS: u32 = 300;
 
-/// Ticks kept, as coded bytes. At 4 players and 60 Hz this is a day and a half; beyond it the oldest are forgotten, and
-/// nobody can begin at the first tick any more.
+/// Coded bytes kept. At 4 players and 60 Hz this is a day and a half; then the oldest ticks are forgotten, and no peer
+/// can begin at the first tick any more.
 pub const MAX_HISTORY: usize = 8 << 20;
 
 #[derive(Clone, Debug)]
@@ -33,14 +33,14 @@ pub struct History {
     table: Table,
     bytes: usize,
     scratch: Vec<u8>,
-    /// Memory of a segment that was forgotten.
+    /// The buffer of a forgotten segment, for reuse.
     spare: Vec<u8>,
-    /// The tick before the first that is or will be kept.
+    /// The tick before the first one kept.
     before: Tick,
 }
 
 impl History {
-    /// That of a session which goes on after this tick, with who sat where then.
+    /// The history of a session that goes on after this tick, with the seats taken then.
     pub fn after(before: Tick, table: Table) -> History {
         History { before, table, ..History::default() }
     }
@@ -50,12 +50,12 @@ impl History {
         self.segments.last().map_or(self.before, Segment::last)
     }
 
-    /// Who sits where after the last tick.
+    /// The seats taken after the last tick.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Whether the first ticks are still there.
+    /// Whether the history reaches back to the first tick of the session.
     pub fn is_whole(&self) -> bool {
         self.before == Tick::ZERO
     }
@@ -77,7 +77,7 @@ impl History {
             self.forget_first();
         }
         if self.segments.last().is_none_or(|segment| segment.ticks == SEGMENT_TICKS) {
-            // Room for a quiet game at once, so that a tick in steady state allocates nothing.
+            // Room for a quiet game, so that a tick in steady state allocates nothing.
             let mut bytes = core::mem::take(&mut self.spare);
             bytes.clear();
             bytes.reserve(SEGMENT_TICKS as usize);
@@ -96,14 +96,14 @@ impl History {
         }
     }
 
-    /// Forgets ticks up to this one, as far as whole segments go.
+    /// Forgets ticks up to this one, in whole segments.
     pub fn forget(&mut self, to: Tick) {
         while self.segments.first().is_some_and(|segment| segment.last() <= to) {
             self.forget_first();
         }
     }
 
-    /// Forgets the ticks after this one. Whether it, and who sat where then, is kept.
+    /// Forgets the ticks after this one. Returns whether this tick and its seat table are kept.
     pub fn rewind(&mut self, to: Tick) -> bool {
         if to >= self.last() {
             return to == self.last();
@@ -130,7 +130,7 @@ impl History {
         self.spare = segment.bytes;
     }
 
-    /// Who sat where after a tick; none if that is not kept.
+    /// The seats taken after a tick; none if that tick is not kept.
     pub fn table_after(&self, tick: Tick) -> Option<Table> {
         if tick == self.last() {
             return Some(self.table.clone());
@@ -139,8 +139,8 @@ impl History {
         Some(self.excerpt(tick.next())?.start)
     }
 
-    /// Ticks from `from` on, at most to the end of their segment, in a form that [`Excerpt`] reads without anything
-    /// else. None if there are none.
+    /// Ticks from `from` on, at most to the end of their segment, in a form that can be read by itself. None if there
+    /// are none.
     pub fn excerpt(&self, from: Tick) -> Option<Excerpt> {
         let at = self.segments.partition_point(|segment| segment.first + segment.ticks <= from);
         let segment = self.segments.get(at).filter(|segment| segment.first <= from)?;
@@ -186,31 +186,31 @@ impl Segment {
     }
 }
 
-/// A run of ticks with all that is needed to read it.
+/// A run of ticks with all that is needed to read them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     /// The first tick.
     pub first: Tick,
-    /// How many there are.
+    /// The number of ticks.
     pub ticks: u32,
-    /// Who sat where before the first.
+    /// The seats taken before the first tick.
     pub start: Table,
     /// The coded ticks.
     pub bytes: Vec<u8>,
 }
 
 impl Excerpt {
-    /// The last tick; the one before the first if there are none.
+    /// The last tick; the one before the first if there are no ticks.
     pub fn last(&self) -> Tick {
         Tick(self.first.0.saturating_add(self.ticks).saturating_sub(1))
     }
 
-    /// Hands each tick to `see`, in order. Returns the table after the last.
+    /// Passes each tick to `see`, in order. Returns the table after the last.
     pub fn read(&self, see: impl FnMut(Tick, &Inputs<Opaque>)) -> Result<Table, ReadError> {
         self.read_to(self.last(), see)
     }
 
-    /// Hands each tick up to this one to `see`, in order. Returns the table after the last of them.
+    /// Passes each tick up to this one to `see`, in order. Returns the table after the last of them.
     pub fn read_to(&self, to: Tick, mut see: impl FnMut(Tick, &Inputs<Opaque>)) -> Result<Table, ReadError> {
         let (mut table, mut rows) = (self.start.clone(), Inputs::new());
         let mut reader = BitReader::new(&self.bytes);

@@ -1,5 +1,5 @@
-//! Two peers have different states: when did that begin, who is wrong, and in what? The relay asks both, and when it knows,
-//! gives the odd one the good state (L6). The relay knows no game: what the bytes mean is for the peers to say.
+//! Desync inquiry (L6): the relay asks two peers with different states for hashes and states, finds the first bad tick
+//! and the desynced peer, and resyncs it. The relay knows no game: only peers can interpret states.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,28 +11,28 @@ use sametick_sim::{Seat, StateHash, Tick, Time};
 use crate::message::{RECENT_TICKS, StateAt};
 use crate::session::Member;
 
-/// Who does not answer for this long is not waited for.
+/// An answer is not waited for longer than this.
 pub const PATIENCE_US: u64 = 5_000_000;
 
-/// Somebody whose state is in question.
+/// A peer whose state is in question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// The peer.
     pub member: Member,
-    /// Where it sits, if it plays.
+    /// The peer's seat, if it plays.
     pub seat: Option<Seat>,
-    /// What the player is called.
+    /// The player's name.
     pub name: String,
     /// The hashes of its states from this tick on.
     pub hashes: Option<(Tick, Vec<StateHash>)>,
     /// Its state at the first bad tick, or soon after.
     pub state: Option<StateAt>,
-    /// Whether its state was found to be wrong.
+    /// Whether the peer is desynced.
     pub odd: bool,
 }
 
 impl Witness {
-    /// Somebody who has not been asked yet.
+    /// A peer that has not been asked yet.
     pub fn new(member: Member, seat: Option<Seat>, name: String) -> Witness {
         Witness { member, seat, name, hashes: None, state: None, odd: false }
     }
@@ -47,33 +47,33 @@ impl Witness {
     }
 }
 
-/// How it was decided who is wrong.
+/// How it was decided which peer is desynced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
-    /// It was not.
+    /// It was not decided.
     Open,
-    /// The others agree.
+    /// The other players agree on a state.
     ByMajority,
-    /// A replay of the log has one of the states.
+    /// A replay of the log produces one of the states.
     ByReplay,
 }
 
-/// What is known about a desync.
+/// What an inquiry has found out about a desync.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The tick whose check failed.
     pub check: Tick,
-    /// The first tick whose states differ, as exactly as the answers tell.
+    /// The first tick whose states differ, as exactly as the answers show.
     pub tick: Tick,
-    /// How it was decided who is wrong.
+    /// How it was decided which peer is desynced.
     pub decided: Decided,
-    /// Those two; where one of them is right, that one first.
+    /// The two peers; if one of them is right, it comes first.
     pub witnesses: [Witness; 2],
-    /// The state of that tick as a replay has it, if there was one.
+    /// The state of that tick from a replay of the log, if there was one.
     pub replayed: Option<Vec<u8>>,
-    /// What differed, as the odd one said when it was given the good state. `ours` is what the odd one had.
+    /// The fields that differ, as the desynced peer reported when it was resynced. `ours` is its wrong value.
     pub fields: Vec<Difference>,
-    /// Whether the odd one goes on with the good state.
+    /// Whether the desynced peer goes on with the agreed state.
     pub resynced: bool,
 }
 
@@ -97,22 +97,22 @@ impl Report {
     }
 }
 
-/// What an inquiry wants done.
+/// What an inquiry asks the relay to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Ask for the hashes of these ticks.
+    /// Ask the peer for the hashes of these ticks.
     Hashes(Member, Tick, Tick),
-    /// Ask for the state after this tick.
+    /// Ask the peer for the state after this tick.
     State(Member, Tick),
-    /// It is clear whose state is wrong, and since when.
+    /// It is decided that this peer's state is wrong, and from which tick on.
     Found(Member, Tick),
-    /// Only a replay up to this tick can tell who is right.
+    /// Only a replay up to this tick can decide who is right.
     Judge(Tick),
-    /// Give somebody the state after this tick.
+    /// Send the peer this state of this tick.
     Resync(Member, Tick, Vec<u8>),
-    /// Nothing more will be known.
+    /// The inquiry is over: nothing more can be found out.
     Done,
-    /// There is nothing to know: they have the same state.
+    /// Drop the inquiry: both peers have the same state.
     Dismiss,
 }
 
@@ -121,22 +121,22 @@ enum Stage {
     Hashes,
     States,
     Judge,
-    /// So many have not taken the good state yet.
+    /// The number of peers that have not loaded the agreed state yet.
     Resync(u8),
 }
 
-/// An inquiry that is going on.
+/// A running inquiry.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     report: Report,
     stage: Stage,
-    /// The last tick on which they agreed, as far as is known.
+    /// The last tick on which the two are known to agree.
     agreed: Tick,
     deadline: Time,
 }
 
 impl Inquiry {
-    /// Two peers differ at a check. If the others decided, the one who is right comes first.
+    /// Two peers differ at a check. If a majority decided, the peer that is right comes first.
     pub fn new(
         now: Time,
         check: Tick,
@@ -163,22 +163,22 @@ impl Inquiry {
         inquiry
     }
 
-    /// What is known so far.
+    /// What has been found out so far.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// Ends it.
+    /// Ends the inquiry.
     pub fn into_report(self) -> Report {
         self.report
     }
 
-    /// Whether it is about this peer.
+    /// Whether the inquiry is about this peer.
     pub fn is_about(&self, member: Member) -> bool {
         self.report.witnesses.iter().any(|witness| witness.member == member)
     }
 
-    /// Whether this peer's state is in doubt, so that what it says of it does not count.
+    /// Whether this peer's state is in doubt, so that its answers to checks do not count.
     pub fn suspects(&self, member: Member) -> bool {
         let odd = |witness: &Witness| witness.odd || self.report.decided == Decided::Open;
         self.report.witnesses.iter().any(|witness| witness.member == member && odd(witness))
@@ -188,7 +188,7 @@ impl Inquiry {
         self.report.witnesses.iter_mut().find(|witness| witness.member == member)
     }
 
-    /// The hashes that were asked for.
+    /// Handles hashes that were asked for.
     pub fn on_hashes(&mut self, member: Member, first: Tick, hashes: Vec<StateHash>, want: &mut Vec<Want>) {
         if self.stage != Stage::Hashes {
             return;
@@ -214,7 +214,7 @@ impl Inquiry {
         { ticks }.find(differs).unwrap_or(self.report.check)
     }
 
-    /// A state that was asked for.
+    /// Handles a state that was asked for.
     pub fn on_state(&mut self, member: Member, state: StateAt, want: &mut Vec<Want>) {
         if self.stage != Stage::States {
             return;
@@ -226,8 +226,8 @@ impl Inquiry {
             return;
         };
         if good.tick != odd.tick {
-            // It is so long ago that each gave the oldest it had. States of two ticks cannot be compared: ask for one that
-            // both have for a while yet.
+            // The tick is so old that each peer gave the oldest state it had. States of two ticks cannot be compared:
+            // ask for a tick that both keep for a while yet.
             let tick = good.tick.max(odd.tick) + RECENT_TICKS / 2;
             for witness in &mut self.report.witnesses {
                 witness.state = None;
@@ -251,7 +251,7 @@ impl Inquiry {
         }
     }
 
-    /// What a replay of the log has after the tick that was to be judged.
+    /// Handles the state of the judged tick from a replay of the log.
     pub fn on_verdict(&mut self, tick: Tick, bytes: Vec<u8>, want: &mut Vec<Want>) {
         if self.stage != Stage::Judge {
             return;
@@ -282,7 +282,7 @@ impl Inquiry {
         }
     }
 
-    /// Somebody has taken the good state.
+    /// A peer has loaded the agreed state.
     pub fn on_resynced(&mut self, member: Member, fields: Vec<Difference>, want: &mut Vec<Want>) {
         let Stage::Resync(left) = &mut self.stage else { return };
         if !self.report.witnesses.iter().any(|witness| witness.member == member && witness.odd) {
@@ -298,21 +298,21 @@ impl Inquiry {
         }
     }
 
-    /// Nobody can replay the log.
+    /// The log cannot be replayed.
     pub fn on_no_verdict(&mut self, want: &mut Vec<Want>) {
         if self.stage == Stage::Judge {
             want.push(Want::Done);
         }
     }
 
-    /// Somebody has answered: the next answer has its own time.
+    /// A peer has answered: restarts the time-out.
     pub fn heard(&mut self, now: Time) {
         self.deadline = now.plus_micros(PATIENCE_US);
     }
 
-    /// Time has passed: `Done` if nothing more will be known.
+    /// Handles the time: asks for `Done` when the time-out has passed.
     pub fn on_time(&self, now: Time, want: &mut Vec<Want>) {
-        // A replay of a long log takes its time, and nobody's answer is missing meanwhile.
+        // A replay of a long log takes its time, and no peer's answer is missing meanwhile.
         if now >= self.deadline && self.stage != Stage::Judge {
             want.push(Want::Done);
         }
@@ -325,7 +325,7 @@ mod tests {
     use alloc::vec;
 
     #[test]
-    fn whoever_was_mended_meanwhile_is_not_called_wrong() {
+    fn a_peer_resynced_meanwhile_is_not_called_wrong() {
         let witness = |member| Witness::new(Member(member), Some(Seat(member as u16)), String::new());
         let mut want = vec![];
         let (check, agreed) = (Tick(60), Tick(30));

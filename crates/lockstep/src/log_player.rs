@@ -1,5 +1,5 @@
-//! A player without a mind of its own: hands in inputs that are known beforehand, far ahead of their ticks, and tells what
-//! the relay closed. It knows no game. With it a log is played against a live relay (V8).
+//! Log player: a peer that sends inputs known beforehand, far ahead of their ticks, and reports what the relay closed.
+//! Knows no game. It plays a log against a live relay (V8).
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -13,52 +13,52 @@ use crate::message::{self, Join, Run, ToPeer, ToRelay, put_inputs, read_ticks};
 use crate::rows::{BAD_TABLE, Opaque, Table};
 use sametick_wire::outbox::Outbox;
 
-/// So far ahead of the last closed tick inputs are handed in: a second and a half at 60 Hz, so that a machine may be busy.
+/// How far ahead of the last closed tick inputs are sent: 1.5 s at 60 Hz, so that a busy machine is in time.
 pub const AHEAD_TICKS: u32 = 90;
 
-/// Inputs of so many ticks are sent together: few enough that even long ones fit into a message that is repeated.
+/// The most inputs sent together: even long ones fit into a message that is repeated.
 const MAX_LINES: usize = 8;
 
-/// Runs of ticks that cannot be understood yet are kept up to this many.
+/// The most runs of ticks kept while ticks before them are missing.
 const MAX_EARLY: usize = 64;
 
-/// What is missing is asked for again this often.
+/// Missing ticks are asked for again this often.
 const ASK_AGAIN_US: u64 = 500_000;
 
-/// What happens to a reciter.
+/// An event for a log player.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// A message arrived on the link.
     Message(Channel, &'a [u8]),
-    /// The input of the tick that was asked for; none if there was none.
+    /// The input of the tick asked for; none if there was no input.
     Line(Option<Opaque>),
-    /// What the state after a closed tick hashes to.
+    /// The hash of the state after a closed tick.
     Hash(Tick, StateHash),
 }
 
-/// What a reciter wants. Bytes are in the buffer that was given.
+/// What a log player wants done. Bytes are in the buffer that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these bytes on this channel.
     Send(Channel),
-    /// Hand in the input for this tick, with [`Input::Line`].
+    /// Pass the input for this tick, with [`Input::Line`].
     WantLine(Tick),
-    /// This tick was closed; what happened in it is given with it.
+    /// This tick was closed, with these inputs.
     Closed(Tick, Inputs<Opaque>),
-    /// Nothing more until a message comes.
+    /// Wait for a message.
     Wait,
 }
 
-/// A player that recites.
+/// A peer that plays the inputs of a log.
 pub struct LogPlayer {
     now: Time,
     outbox: Outbox<Channel>,
-    /// Inputs up to the last one recited that have not been sent.
+    /// Inputs that have been passed in and not been sent.
     lines: Vec<Opaque>,
     seat: Option<Seat>,
     refused: Option<String>,
     closed: Tick,
-    /// The last tick that was handed in.
+    /// The last tick whose input was passed in.
     recited: Tick,
     table: Table,
     rows: Inputs<Opaque>,
@@ -68,7 +68,7 @@ pub struct LogPlayer {
 }
 
 impl LogPlayer {
-    /// Asks to take part.
+    /// Joins a session.
     pub fn new(join: Join) -> LogPlayer {
         let mut outbox = Outbox::default();
         outbox.push(Channel::Control, |out| message::put(out, &ToRelay::Join(join)));
@@ -88,12 +88,12 @@ impl LogPlayer {
         }
     }
 
-    /// Why it may not take part, if so.
+    /// Why the relay refused the join, if it did.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Takes what happened. After an error the relay does not speak the protocol.
+    /// Handles an event. An error means that the relay violates the protocol.
     pub fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), Malformed> {
         self.now = now;
         match input {
@@ -120,7 +120,7 @@ impl LogPlayer {
         }
     }
 
-    /// What it wants next.
+    /// What the log player wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         if let Some((tick, rows)) = self.news.pop_front() {
             return Output::Closed(tick, rows);
@@ -135,7 +135,7 @@ impl LogPlayer {
         self.outbox.pop(buf).map_or(Output::Wait, Output::Send)
     }
 
-    /// Sends the lines before this tick.
+    /// Sends the inputs before this tick.
     fn send_lines(&mut self, before: Tick) {
         let lines = &self.lines;
         if !lines.is_empty() {
@@ -153,7 +153,7 @@ impl LogPlayer {
         match message {
             ToPeer::Welcome { seat, closed, .. } => {
                 self.seat = seat;
-                // What is closed cannot be recited any more.
+                // Inputs for closed ticks are no longer sent.
                 self.recited = closed;
                 self.use_early()
             }
@@ -183,7 +183,7 @@ impl LogPlayer {
                 self.tell(&ToRelay::Offer { tick, bytes: None });
                 Ok(())
             }
-            // Whoever recites has no state to show.
+            // A log player has no state to give.
             ToPeer::Piece(_)
             | ToPeer::Load(_)
             | ToPeer::GiveHashes { .. }

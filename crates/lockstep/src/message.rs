@@ -1,4 +1,4 @@
-//! What peers and relays say to each other. Control messages are postcard; ticks are packed bits.
+//! Lockstep messages between peers and relays. Control messages are postcard; ticks are packed bits.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -25,24 +25,24 @@ pub const MAX_SETUP: usize = 4_096;
 /// The longest name of a game, a player or a commit.
 pub const MAX_TEXT: usize = 64;
 
-/// The largest state that is passed on.
+/// The largest state that is transferred.
 pub const MAX_STATE: usize = 8 << 20;
 
 /// Peers hash their confirmed state after every tick that is a multiple of this (L6).
 pub const CHECK_EVERY: u32 = 30;
 
-/// Of how many of its last confirmed ticks a peer can give the hash, and the state if that is small.
+/// The number of last confirmed ticks for which a peer keeps the hash, and the state if that is small.
 pub const RECENT_TICKS: u32 = 120;
 
-/// So many of its last closed ticks a peer can give to a relay that has lost them: the log is written every two seconds, and a disk may
-/// be slow. Ten seconds at 60 Hz.
+/// The number of last closed ticks a peer can give to a relay that lost them: the log is written every two seconds, and
+/// a disk may be slow. Ten seconds at 60 Hz.
 pub const GIVEN_TICKS: u32 = 600;
 
-/// A save is passed on in pieces of this many bytes, the last one shorter: inputs that wait behind one are hardly late, even
-/// where everything goes over one stream.
+/// The piece size in which a save is transferred, the last piece shorter: inputs queued behind a piece are hardly late,
+/// even where everything goes over one stream.
 pub const PIECE_BYTES: usize = 16 << 10;
 
-/// So many pieces a peer may have asked for and not have yet. With [`PIECE_BYTES`], a tenth of a second of a good line.
+/// The most pieces that a peer may have outstanding. With [`PIECE_BYTES`], a tenth of a second of a good line.
 pub const MAX_WANTED: usize = 4;
 
 /// The most field-level differences in a report.
@@ -51,22 +51,22 @@ pub const MAX_DIFFERENCES: usize = 64;
 /// The most hashes in a message.
 pub const MAX_HASHES: usize = RECENT_TICKS as usize;
 
-/// The most parts of a state whose hashes are told: a few bytes of a message become many in memory.
+/// The most part hashes in a message: a few bytes of a message become many in memory.
 pub const MAX_PARTS: usize = 1_024;
 
 /// From a peer, on the control channel; `State`, `Piece` and `Ticks` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToRelay {
-    /// Take part; begins the session if there is none.
+    /// Join the session; begins it if it is not running.
     Join(Join),
-    /// Some ticks never came: send them again, from this one on.
+    /// Some ticks were lost: send them again, from this one on.
     Resend {
-        /// The first that is missing.
+        /// The first missing tick.
         from: Tick,
     },
-    /// What the confirmed state hashes to.
+    /// The hash of the confirmed state.
     Check {
-        /// After which tick.
+        /// The tick of the state.
         tick: Tick,
         /// The hash.
         hash: StateHash,
@@ -81,39 +81,39 @@ pub enum ToRelay {
     },
     /// A recent state, as asked for.
     State(StateAt),
-    /// The good state has been taken; what it differed in from the one that was there.
+    /// The agreed state has been loaded; reports how the peer's own state differed from it.
     Resynced {
         /// The tick that was compared.
         tick: Tick,
-        /// The first of the fields that differed, at most [`MAX_DIFFERENCES`]; none if the state of that tick was not kept.
+        /// The first differing fields, at most [`MAX_DIFFERENCES`]; none if the state of that tick was not kept.
         #[serde(deserialize_with = "at_most::<_, _, MAX_DIFFERENCES>")]
         fields: Vec<Difference>,
     },
-    /// The state that was asked for with `GiveSave`.
+    /// The answer to `GiveSave`.
     Offer {
-        /// After which tick.
+        /// The tick of the state.
         tick: Tick,
-        /// How many canonical bytes it has; none if it is not there.
+        /// The size of its canonical bytes; none if the peer does not have the state.
         bytes: Option<u32>,
     },
-    /// A part of it, as asked for with `GivePiece`.
+    /// A part of the offered state, as asked for with `GivePiece`.
     Piece(Piece),
-    /// Send the piece of the save of this tick that begins here.
+    /// Send the piece of the save that begins at this offset.
     Want {
-        /// After which tick.
+        /// The tick of the save.
         tick: Tick,
-        /// How many bytes come before it; a multiple of [`PIECE_BYTES`].
+        /// The offset of the piece in bytes; a multiple of [`PIECE_BYTES`].
         offset: u32,
     },
     /// Closed ticks, as asked for with `GiveTicks`, in the form of [`ToPeer::Ticks`].
     Ticks {
-        /// The first of them.
+        /// The first tick.
         first: Tick,
-        /// How many; none if the one that was asked for is not there.
+        /// The number of ticks; zero if the tick asked for is not kept.
         ticks: u32,
-        /// Who sat where before the first.
+        /// The seats taken before the first tick.
         table: Vec<u8>,
-        /// Coded.
+        /// The coded ticks.
         bytes: Vec<u8>,
     },
 }
@@ -121,35 +121,35 @@ pub enum ToRelay {
 /// A part of a save.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    /// After which tick the state is.
+    /// The tick of the state.
     pub tick: Tick,
-    /// How many of its bytes come before these.
+    /// The offset of the bytes in the state.
     pub offset: u32,
     /// Canonical bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What is said of a save before its bytes are asked for.
+/// The description of a save, sent before its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaveHead {
-    /// After which tick the state is.
+    /// The tick of the state.
     pub tick: Tick,
-    /// What its canonical bytes hash to.
+    /// The hash of its canonical bytes.
     pub hash: StateHash,
-    /// How many there are, at most [`MAX_STATE`].
+    /// The number of those bytes, at most [`MAX_STATE`].
     pub bytes: u32,
-    /// Who sat where after that tick, see [`Table::to_bytes`].
+    /// The seats taken after that tick, see [`Table::to_bytes`].
     pub table: Vec<u8>,
 }
 
-/// What a peer says to take part.
+/// A peer's request to take part in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The name of the game.
     pub game: String,
     /// The git commit the peer was built from.
     pub commit: String,
-    /// What the game needs to know to begin.
+    /// The game's setup.
     pub setup: Vec<u8>,
     /// The seed in that setup, for people who read the log.
     pub seed: u64,
@@ -157,23 +157,23 @@ pub struct Join {
     pub rate: u16,
     /// How many seats the session has, if this begins it.
     pub seats: u16,
-    /// With how many players it begins then.
+    /// With how many players the session begins, if this begins it.
     pub wait_for: u16,
-    /// What the player is called.
+    /// The player's name.
     pub name: String,
-    /// Only watch.
+    /// Join as a spectator.
     pub watch: bool,
-    /// Sit here or nowhere; anywhere if none. Who comes back rather sits elsewhere than nowhere.
+    /// The only seat to take; any seat if none. A peer that comes back takes another seat if this one is taken.
     pub seat: Option<Seat>,
-    /// Whether strangers may be shown the session, if this begins it.
+    /// Whether the session is shown in public lists, if this begins it.
     pub listed: bool,
-    /// As whom to come back, and from where to go on.
+    /// The claim to resume with, and the tick to go on from.
     pub resume: Option<Resume>,
-    /// What this peer has of the session, if this begins it: the session goes on from there.
+    /// The copy of the session that this peer offers, if this begins the session: the session goes on from it.
     pub bring: Option<Bring>,
 }
 
-/// A copy of a session that a peer offers to a relay that has nothing of that session. Setup, seed, seats and whether it is listed
+/// A copy of a session that a peer offers to a relay without any state of that session. Setup, seed, seats and `listed`
 /// are those of the [`Join`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bring {
@@ -183,43 +183,43 @@ pub struct Bring {
     pub started_unix_ms: u64,
 }
 
-/// What a relay says of a session besides its setup and rate: a copy of the session says the same.
+/// The facts of a session besides its setup and rate, as a welcome states them: a copy of the session holds the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The seed in the setup.
     pub seed: u64,
-    /// How many seats there are.
+    /// The number of seats.
     pub seats: u16,
-    /// Whether strangers may be shown it.
+    /// Whether the session is shown in public lists.
     pub listed: bool,
     /// The git commit of the peer that began it.
     pub commit: String,
-    /// When it began, in milliseconds of Unix time; a number of its own where the relay keeps nothing.
+    /// When it began, in milliseconds of Unix time; an arbitrary number if the relay stores nothing.
     pub started_unix_ms: u64,
 }
 
-/// How a peer comes back.
+/// A peer's request to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
-    /// From its last welcome.
+    /// The claim from its last welcome.
     pub claim: Claim,
-    /// Its confirmed state is the one after this tick.
+    /// The tick of its confirmed state.
     pub have: Tick,
 }
 
-/// Somebody on a seat, by name.
+/// A player on a seat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seated {
-    /// Where.
+    /// The seat.
     pub seat: Seat,
-    /// Who.
+    /// The player's name.
     pub name: String,
 }
 
-/// A state of a peer.
+/// The state of a peer after a tick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateAt {
-    /// After which tick.
+    /// The tick.
     pub tick: Tick,
     /// The hashes of its parts, at most [`MAX_PARTS`].
     #[serde(deserialize_with = "at_most::<_, _, MAX_PARTS>")]
@@ -231,113 +231,113 @@ pub struct StateAt {
 /// From the relay, on the control channel; `Resync` and `Piece` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToPeer {
-    /// You take part.
+    /// The join is accepted.
     Welcome {
-        /// Where you sit; nowhere if you watch.
+        /// The peer's seat; none for a spectator.
         seat: Option<Seat>,
-        /// The last tick that has been closed. Everything from `first` up to it follows as `Ticks`, unless there is a save.
+        /// The last closed tick. Ticks from `first` up to it follow as `Ticks`, unless there is a save.
         closed: Tick,
-        /// The first that follows: 1, or the one after what a peer that comes back said it has, or after the save. If it has that one
-        /// already, the session went on without it: go back to the tick before.
+        /// The first tick that follows: 1, the one after the tick that a resuming peer has, or the one after the save.
+        /// If the peer has that tick already, the session was rewound: the peer goes back to the tick before.
         first: Tick,
-        /// How long ago that was, in microseconds; negative if the session is about to begin.
+        /// How long ago `closed` was closed, in microseconds; negative if the session is about to begin.
         age_us: i64,
-        /// What the session was begun with.
+        /// The setup of the session.
         setup: Vec<u8>,
         /// Ticks a second.
         rate: u16,
-        /// For coming back.
+        /// The claim to resume with.
         claim: Claim,
-        /// Begin with this save: ask for its pieces, and then for the ticks after it.
+        /// The save to begin with: the peer asks for its pieces, and then for the ticks after it.
         save: Option<SaveHead>,
-        /// What else there is to say of the session.
+        /// The other facts of the session.
         about: About,
     },
-    /// You do not, and this is why.
+    /// The join is refused.
     Refused {
-        /// A sentence.
+        /// The reason, as a sentence.
         why: String,
     },
     /// Closed ticks that can be read by themselves.
     Ticks {
-        /// The first of them.
+        /// The first tick.
         first: Tick,
-        /// How many.
+        /// The number of ticks.
         ticks: u32,
-        /// Who sat where before the first, see [`Table::to_bytes`].
+        /// The seats taken before the first tick, see [`Table::to_bytes`].
         table: Vec<u8>,
-        /// Coded.
+        /// The coded ticks.
         bytes: Vec<u8>,
     },
-    /// Give the hashes of your states after these ticks, as far as you have them.
+    /// Send the hashes of the states after these ticks, as far as they are kept.
     GiveHashes {
-        /// The first.
+        /// The first tick.
         from: Tick,
-        /// The last.
+        /// The last tick.
         to: Tick,
     },
-    /// Give your state after this tick, or the next one you have.
+    /// Send the state after this tick, or the next one that is kept.
     GiveState {
         /// The tick.
         tick: Tick,
     },
-    /// Your state is wrong: go on from this one, and ask for the ticks after it.
+    /// The peer is desynced: it goes on from this state, and asks for the ticks after it.
     Resync {
-        /// After which tick.
+        /// The tick of the state.
         tick: Tick,
-        /// Canonical bytes.
+        /// The canonical bytes of the state.
         state: Vec<u8>,
     },
-    /// Who takes part now.
+    /// The members of the session.
     Roster {
         /// The players, by seat.
         #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
         players: Vec<Seated>,
-        /// How many watch.
+        /// The number of spectators.
         watchers: u16,
     },
-    /// Give your state after this tick, which may be still to come: say with `Offer` how long it is.
+    /// Answer with `Offer` how long the state after this tick is, once the tick is confirmed.
     GiveSave {
         /// The tick, a multiple of [`CHECK_EVERY`].
         tick: Tick,
     },
-    /// Give these bytes of the state that was offered; before the welcome, of the one that the peer brings.
+    /// Send these bytes of the offered state; before the welcome, of the state in the peer's copy.
     GivePiece {
-        /// The tick.
+        /// The tick of the state.
         tick: Tick,
-        /// The first byte.
+        /// The offset of the first byte.
         offset: u32,
-        /// How many bytes, at most.
+        /// The number of bytes, at most.
         bytes: u32,
     },
     /// A piece of a save that was asked for.
     Piece(Piece),
-    /// What is missing is no longer kept: begin again with this save.
+    /// The missing ticks are no longer kept: the peer begins again with this save.
     Load(SaveHead),
-    /// Give the closed ticks from this one on, as far as you have them: the relay has lost them. May come before the welcome.
+    /// The relay has lost the closed ticks from this one on: send those that are kept. May arrive before the welcome.
     GiveTicks {
-        /// The first.
+        /// The first tick.
         from: Tick,
     },
 }
 
-/// How the relay sees a peer; sent now and then on the state channel.
+/// The pace report: how the relay sees a peer's inputs; sent now and then on the state channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
-    /// Which report this is.
+    /// The tick of this report.
     pub tick: Tick,
-    /// The least time, in microseconds, by which a fresh input came before its tick was closed; negative if it was late.
-    /// Inputs that only arrived with a later packet do not count: this is about the path, not about loss.
+    /// The least time, in microseconds, by which a fresh input arrived before its tick closed; negative if it was late.
+    /// Inputs that arrived only with a later packet do not count: this is about the path, not about loss.
     pub least_slack_us: Option<i32>,
-    /// Inputs of this peer that were missing when their tick was closed, since its first one.
+    /// Inputs of this peer that were missing when their tick closed, since its first input.
     pub omissions: u32,
     /// The last tick on whose state the players agree.
     pub agreed: Tick,
-    /// How often somebody had another state than the others, in the whole session.
+    /// How often a peer was desynced, in the whole session.
     pub mismatches: u32,
 }
 
-/// Closed ticks, coded against those before them: for peers that have all of those. The table moves on with them.
+/// Writes closed ticks, coded against those before them, for peers that have all of those. Advances the table.
 pub fn put_ticks<'a>(
     out: &mut Vec<u8>,
     first: Tick,
@@ -350,9 +350,9 @@ pub fn put_ticks<'a>(
     writer.finish();
 }
 
-/// Reads what [`put_ticks`] wrote, with `rows` as the place for one tick after the other. The first tick must be the one
-/// after `have`: earlier ones have been seen, and later ones cannot be understood yet. Returns which it was. `near` is a
-/// tick that is known to be closed: of the first one's number only the last bits are there.
+/// Reads what [`put_ticks`] wrote, with `rows` as the buffer for one tick after the other. The first tick must be the
+/// one after `have`: earlier ones are known, and later ones cannot be read yet. Returns which case it was. `near` is a
+/// tick known to be closed: only the last bits of the first tick's number are in the message.
 pub fn read_ticks(
     bytes: &[u8],
     (have, near): (Tick, Tick),
@@ -376,18 +376,18 @@ pub fn read_ticks(
     Ok(Run::Next)
 }
 
-/// Where a run of ticks stands to what a peer has.
+/// The position of a run of ticks relative to the ticks a peer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// It continues it.
+    /// It continues them.
     Next,
-    /// The peer has it already.
+    /// The peer has them already.
     Old,
-    /// Something is missing before it.
+    /// Ticks before it are missing.
     Early,
 }
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From a peer.
@@ -396,7 +396,7 @@ pub enum Way {
     ToPeer,
 }
 
-/// What a message is about, for people who read message logs. Ticks are near `near`.
+/// The kind of a message, for people who read message logs. Ticks are near `near`.
 pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> Described {
     match (way, channel) {
         (Way::ToRelay, Channel::Input) => Described::kind("inputs").with_tick(first_tick(bytes, near)),

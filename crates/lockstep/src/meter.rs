@@ -1,4 +1,4 @@
-//! Measures what [`Diagnostics`] tell: how far ahead and behind a peer is, and what its round trips are.
+//! Measures the figures of [`Diagnostics`]: prediction depth, deficits and round trips.
 
 use sametick_sim::{Tick, TickRate, Time};
 
@@ -7,24 +7,24 @@ use crate::message::Pace;
 use crate::peer::PeerStats;
 use sametick_wire::pacer::Path;
 
-/// For so many ticks it is remembered when an input was sent.
+/// The number of ticks for which the send time of an input is remembered.
 const SENT: usize = 128;
 
-/// The best path is believed for a while only, for clocks drift: it becomes longer by this much a tick.
+/// The best network delay grows by this much per tick, because clocks drift.
 const DRIFT_US: i64 = 2;
 
-/// What is usual is the mean of about so many round trips.
+/// The usual round trip is the mean of about this many.
 const USUAL_SAMPLES: i64 = 1_024;
 
-/// The figures of the current second, and what is carried from one to the next.
+/// The figures of the current second, and those carried over from one second to the next.
 #[derive(Clone, Debug)]
 pub struct Meter {
     rate: TickRate,
     now: Diagnostics,
     sent_at: [Option<Time>; SENT],
-    /// How long after the relay's clock a confirmed tick arrives at best; the clocks' difference is in it.
+    /// The least delay of a confirmed tick after the relay's clock; it includes the difference of the clocks.
     best_us: Option<i64>,
-    /// How many ticks came together last.
+    /// The number of ticks in the last run.
     run_ticks: u32,
     low_depth: Option<u32>,
     samples: i64,
@@ -52,7 +52,7 @@ impl Meter {
         }
     }
 
-    /// Nothing measured yet on another path; what was counted before goes on.
+    /// Begins measuring another path; counts go on.
     pub fn restart(&mut self, path: Path) {
         let now = Diagnostics { mismatches: self.now.mismatches, ..Diagnostics::default() };
         *self = Meter { now, stats: self.stats, last: self.last, ..Meter::new(self.rate, path) };
@@ -63,12 +63,12 @@ impl Meter {
         self.last
     }
 
-    /// An input was handed in.
+    /// An input was passed in.
     pub fn on_sent(&mut self, now: Time, tick: Tick) {
         self.sent_at[tick.0 as usize % SENT] = Some(now);
     }
 
-    /// A run of ticks was confirmed; the last is given, and whether it had an own input.
+    /// A run of ticks was confirmed: its last tick, its length, and whether that tick had an own input.
     pub fn on_confirmed(&mut self, now: Time, tick: Tick, ticks: u32, own: bool) {
         self.run_ticks = ticks;
         let sent_at = self.sent_at[tick.0 as usize % SENT].take();
@@ -99,7 +99,7 @@ impl Meter {
         *usual_input_rtt_us = nearer(*usual_input_rtt_us, rtt_us, self.samples.min(USUAL_SAMPLES));
     }
 
-    /// A tick has been taken locally, `overdue` ticks late, with the state on screen `depth` ahead.
+    /// A tick was simulated locally, `overdue` ticks late, with the state on screen `depth` ahead.
     pub fn on_tick(&mut self, now: Time, confirmed: Tick, depth: u32, overdue: u32) {
         self.now.depth_ticks = depth;
         self.now.depth_range_ticks.1 = self.now.depth_range_ticks.1.max(depth);
@@ -112,18 +112,18 @@ impl Meter {
         }
     }
 
-    /// What the link counts now.
+    /// The link's counters have changed.
     pub fn on_path(&mut self, path: Path) {
         self.path = path;
     }
 
-    /// What the relay reports.
+    /// Handles a pace report.
     pub fn on_report(&mut self, report: &Pace) {
         self.now.agreed = self.now.agreed.max(report.agreed);
         self.now.mismatches = report.mismatches;
     }
 
-    /// A second is over: its figures.
+    /// Closes a second and returns its figures.
     pub fn close(&mut self, stats: PeerStats) -> Diagnostics {
         let (path, counted) = (self.path, self.counted);
         let lost =
@@ -155,7 +155,7 @@ impl Meter {
     }
 }
 
-/// Packets of the other side that have not arrived.
+/// Packets of the other side that were lost.
 fn missing(path: &Path) -> u64 {
     path.expected.saturating_sub(path.received)
 }

@@ -1,4 +1,4 @@
-//! A relay, peers and a bad network between them, in virtual time: where a game shows that everybody agrees on it.
+//! Simulation of a relay, its peers and a bad network in virtual time: tests that all peers of a game agree.
 //!
 //! ```
 //! use sametick_lockstep::pair::Trial;
@@ -33,35 +33,35 @@ use crate::peer::{self, JoinAs, Peer};
 use crate::relay::{self, Relay, RelayConfig, SessionKey};
 use crate::rows::row_as_bytes;
 
-/// How many of the newest states are kept to name the fields in which a player differs from them. For an older tick the
-/// log is replayed.
+/// The number of newest states kept to name the fields in which a player's state differs. For an older tick the log is
+/// replayed.
 const KEPT_TICKS: u32 = 120;
 
-/// How many fields are named in which two states differ.
+/// The most differing fields that are named.
 const REPORTED: usize = 8;
 
-/// What somebody does in a tick.
+/// The input of a player in a tick.
 pub type Act<G> = Box<dyn FnMut(&Peer<G>, Tick) -> <G as Game>::Input>;
 
-/// Somebody who plays, and the link they do it over.
+/// A player and its link.
 pub struct Player<G: Game> {
-    /// Who they are to the relay.
+    /// Its member id on the relay.
     pub member: Member,
-    /// What they know.
+    /// Its peer.
     pub peer: Peer<G>,
-    /// Their link: they are side A.
+    /// Its link, whose side A it is.
     pub pair: Pair,
-    /// They are not there.
+    /// Whether it has left.
     pub gone: bool,
     act: Act<G>,
     wake_at: Option<Time>,
 }
 
-/// The state after a tick, as the first player had it who confirmed the tick.
+/// The state after a tick, as the first player to confirm that tick had it.
 struct Confirmed<G> {
     by: usize,
     hash: StateHash,
-    /// The state itself, for a while.
+    /// The state itself, kept for a while.
     state: Option<G>,
 }
 
@@ -71,9 +71,9 @@ pub struct Trial<G: Game> {
     pub now: Time,
     /// The relay.
     pub relay: Relay,
-    /// Everybody who has ever joined.
+    /// All players who have ever joined.
     pub players: Vec<Player<G>>,
-    /// What the log would say.
+    /// The records that a log would have.
     pub records: Vec<Record>,
     profile: Profile,
     carrier: Carrier,
@@ -82,7 +82,7 @@ pub struct Trial<G: Game> {
     relay_at: Option<Time>,
     /// The setup of the session.
     setup: Option<G::Setup>,
-    /// Each tick that a player has confirmed, and how often a second player had the same state.
+    /// Each tick that a player has confirmed.
     confirmed: BTreeMap<Tick, Confirmed<G>>,
     agreed: u64,
     buf: Vec<u8>,
@@ -94,7 +94,7 @@ impl<G: Game> Trial<G> {
         Trial::with_config(seed, profile, RelayConfig::default())
     }
 
-    /// The same with a relay that behaves in another way.
+    /// A relay without players, with this configuration.
     pub fn with_config(seed: u64, profile: Profile, config: RelayConfig) -> Trial<G> {
         Trial {
             now: Time::ZERO,
@@ -113,12 +113,12 @@ impl<G: Game> Trial<G> {
         }
     }
 
-    /// Players who join from now on do it over another kind of carrier.
+    /// Players who join from now on use this carrier.
     pub fn set_carrier(&mut self, carrier: Carrier) {
         self.carrier = carrier;
     }
 
-    /// Players over WebSocket have so many extra sockets from now on.
+    /// Players over WebSocket use this many extra sockets from now on.
     pub fn set_extra_sockets(&mut self, count: usize) {
         self.extra_sockets = count;
         self.players.iter_mut().for_each(|player| player.pair.set_extra_sockets(count));
@@ -128,7 +128,7 @@ impl<G: Game> Trial<G> {
         SessionKey { build: G::BUILD, name: "trial".into() }
     }
 
-    /// Somebody joins. The first one's setup and number of seats are the session's. Returns their place in the list.
+    /// A player joins. The first player's setup and number of seats are the session's. Returns the player's index.
     pub fn join(
         &mut self,
         seats: u16,
@@ -158,7 +158,7 @@ impl<G: Game> Trial<G> {
         self.players.len() - 1
     }
 
-    /// Somebody goes.
+    /// A player leaves.
     pub fn leave(&mut self, index: usize) {
         let player = &mut self.players[index];
         player.gone = true;
@@ -170,11 +170,11 @@ impl<G: Game> Trial<G> {
         self.agreed
     }
 
-    /// Lets time pass.
+    /// Advances the virtual time.
     ///
     /// # Panics
-    /// If two players confirm the same tick with different states, or a player is turned down. The message about states
-    /// names the tick, both players and the first fields that differ.
+    /// If two players confirm the same tick with different states, or a join is refused. The message about states names
+    /// the tick, both players and the first fields that differ.
     pub fn run_millis(&mut self, ms: u64) {
         for _ in 0..ms {
             self.now = self.now.plus_micros(1_000);
@@ -246,7 +246,7 @@ impl<G: Game> Trial<G> {
         }
     }
 
-    /// In what the state of a player differs from that of the first player who confirmed the tick.
+    /// The differences of a player's state from that of the first player who confirmed the tick.
     fn disagreement(&self, tick: Tick, first: &Confirmed<G>, index: usize, state: &G) -> String {
         let [before, now] = [first.by, index].map(|player| format!("player {player}"));
         let replayed =
@@ -254,7 +254,7 @@ impl<G: Game> Trial<G> {
         let kept = first.state.as_ref().map(|first| (&before[..], differences(first, state, REPORTED)));
         let found = kept.or_else(replayed).filter(|(_, found)| !found.is_empty());
         let (other, found) = found.unwrap_or_else(|| {
-            // The first player is the one who is wrong, and its state is gone: the hashes are all there is to show.
+            // The first player is wrong and its state is gone: only the hashes can be shown.
             let [ours, theirs] = [first.hash, StateHash::of(state)].map(|hash| Some(hash.to_string()));
             (&before, Vec::from([Difference { path: String::new(), ours, theirs }]))
         });
@@ -264,7 +264,7 @@ impl<G: Game> Trial<G> {
         )
     }
 
-    /// The state after a tick as the log has it, if the log goes that far.
+    /// The state after a tick by a replay of the log, if the log goes that far.
     fn replayed(&self, tick: Tick) -> Option<G> {
         let mut state = G::new(self.setup.as_ref()?);
         let (mut inputs, mut last) = (Inputs::new(), Tick::ZERO);

@@ -1,5 +1,5 @@
-//! One player's side of a session: takes closed ticks, hands in own inputs early enough, guesses what is not known yet, and
-//! simulates again what was guessed wrong.
+//! The client of a session: takes closed ticks, sends own inputs in time, predicts unknown inputs, and re-simulates
+//! wrong predictions.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -18,16 +18,16 @@ use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, Pacer, Path};
 pub use sametick_wire::side::{Input, Output};
 
-/// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
+/// How far the state on screen may run ahead of the confirmed one. Beyond that the peer waits for the relay.
 pub const MAX_PREDICTED: u32 = 60;
 
-/// Runs of ticks that cannot be understood yet are kept up to this many; more come again when asked for.
+/// The most runs of ticks kept while ticks before them are missing; further runs are asked for again.
 const MAX_EARLY: usize = 64;
 
-/// A run that never comes is asked for again this often.
+/// A missing run is asked for again this often.
 const ASK_AGAIN_US: u64 = 500_000;
 
-/// Much that is on its way may come slowly; it is asked for again only when nothing of it has come for this long.
+/// A large transfer may be slow: it is asked for again only when nothing of it has arrived for this long.
 const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
 
 mod acting;
@@ -41,70 +41,70 @@ use copying::Copies;
 use loading::{Backlog, Loading};
 pub use loading::{Progress, WRONG_SAVE};
 
-/// What a peer is doing.
+/// The state of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The relay has not answered yet.
     Joining,
-    /// Catching up with ticks that were closed before it came, or after it was given another state.
+    /// Catching up with ticks closed before it joined, or before it was given another state.
     CatchingUp,
-    /// Playing or watching.
+    /// Playing or spectating.
     Playing,
-    /// So far ahead of the last closed tick that it waits for the relay.
+    /// The state on screen is so far ahead of the last closed tick that the peer waits for the relay.
     WaitingForRelay,
-    /// Turned down, and why.
+    /// The join was refused, with the reason.
     Refused(String),
 }
 
 /// Figures of a peer, since it joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerStats {
-    /// Guesses that were wrong and led to simulating again.
+    /// Wrong predictions that caused a re-simulation.
     pub rollbacks: u64,
-    /// Ticks that were simulated again.
+    /// Ticks that were re-simulated.
     pub resimulated: u64,
     /// Own inputs that were missing when their tick closed, as the relay counts.
     pub omissions: u32,
     /// How often ticks had to be asked for again.
     pub resends: u64,
-    /// How often the state was wrong and had to be replaced.
+    /// How often the peer was desynced and its state replaced.
     pub resyncs: u32,
     /// Ticks without an own input because this machine was away for too long.
     pub skipped: u64,
-    /// How often it began with a save.
+    /// How often the peer began with a save.
     pub loads: u32,
-    /// How often it went back to an earlier tick, because the session was taken up again from there.
+    /// How often the peer was rewound because the session was resumed from an earlier tick.
     pub rewinds: u32,
-    /// Own inputs that it sent once more then.
+    /// Own inputs sent again after rewinds.
     pub sent_again: u64,
 }
 
-/// How to take part.
+/// How to join a session.
 #[derive(Clone, Debug)]
 pub struct JoinAs<G: Game> {
-    /// What the session is begun with, if it is not running yet.
+    /// The setup of the session, if this begins it.
     pub setup: G::Setup,
     /// The seed in that setup, for people who read the log.
     pub seed: u64,
-    /// How many seats it has then.
+    /// The number of seats, if this begins the session.
     pub seats: u16,
-    /// With how many players it begins then; those who come before wait.
+    /// With how many players the session begins, if this begins it; players who come earlier wait.
     pub wait_for: u16,
-    /// What the player is called.
+    /// The player's name.
     pub name: String,
     /// The git commit this was built from.
     pub commit: String,
-    /// Only watch.
+    /// Join as a spectator.
     pub watch: bool,
-    /// Whether strangers may be shown the session, if this begins it.
+    /// Whether the session is shown in public lists, if this begins it.
     pub listed: bool,
 }
 
-/// One player's side of a session.
+/// The client of a session, for one player or spectator.
 pub struct Peer<G: Game> {
     now: Time,
     outbox: Outbox<Channel>,
-    /// What was asked for, to ask for it again.
+    /// The join request, for rejoining.
     join: Join,
     claim: Option<Claim>,
     roster: (Vec<Seated>, u16),
@@ -112,32 +112,32 @@ pub struct Peer<G: Game> {
     play: Option<Play<G>>,
     pacer: Pacer,
     meter: Meter,
-    /// Runs of ticks that cannot be understood yet: something before them is missing or on its way.
+    /// Runs of ticks that cannot be read yet: ticks before them are missing.
     early: VecDeque<Vec<u8>>,
     asked_at: Option<Time>,
     stats: PeerStats,
-    /// The omissions before the last time it joined.
+    /// The omissions before the last join.
     earlier_omissions: u32,
     /// Own inputs that have not been sent: the tick of the first, and the inputs.
     unsent: (Tick, usize, [Opaque; MAX_BATCH as usize]),
     want_path: bool,
     /// The last confirmed tick that was measured.
     noted: Tick,
-    /// The save that it begins with, while that is on its way.
+    /// The save to begin with, while it is being transferred.
     loading: Option<Loading>,
-    /// How much of one has come, and how much there was.
+    /// Bytes of a save that have arrived, and its size.
     loaded: (u32, u32),
-    /// Closed ticks that are still to be simulated.
+    /// Closed ticks still to be simulated.
     backlog: Backlog,
-    /// It could not go back as far as it was told to, and has asked for everything: what comes before that is of no use.
+    /// The peer could not rewind as far as asked and has asked for all ticks: messages sent before that are ignored.
     awaits_first: bool,
     copies: Copies,
-    /// What the relay said that was found too late not to be the protocol.
+    /// A protocol violation of the relay that was found too late to be returned.
     fault: Option<Malformed>,
 }
 
 impl<G: Game> Peer<G> {
-    /// A peer that asks to take part. Its messages go over one link to a relay; `path` is what that link knows so far.
+    /// A peer that joins over one link to a relay; `path` is what that link has measured so far.
     ///
     /// # Panics
     /// If the setup cannot be serialised or is longer than [`MAX_SETUP`].
@@ -187,7 +187,7 @@ impl<G: Game> Peer<G> {
         peer
     }
 
-    /// What the peer is doing.
+    /// The current status.
     pub fn status(&self) -> &Status {
         &self.status
     }
@@ -197,12 +197,12 @@ impl<G: Game> Peer<G> {
         self.stats
     }
 
-    /// How the connection and this machine are doing.
+    /// The diagnostics of the connection and of this machine.
     pub fn diagnostics(&self) -> Diagnostics {
         self.meter.last()
     }
 
-    /// Where the player sits.
+    /// The player's seat.
     pub fn seat(&self) -> Option<Seat> {
         match (&self.loading, &self.play) {
             (Some(loading), _) => loading.seat(),
@@ -210,28 +210,28 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// What tells the session from others of its name, once it is known. The same session may go back to an earlier tick when its
-    /// relay was restarted.
+    /// Distinguishes the session from others of its name, once it is known. The same session may go back to an earlier
+    /// tick when its relay is restarted.
     pub fn run(&self) -> Option<u64> {
         self.claim.map(|claim| claim.run)
     }
 
-    /// What brings it back to its seat, once the relay has let it in: also in another program, with [`Peer::take_claim`].
+    /// The claim to resume with, once the relay has let the peer in; see [`Peer::take_claim`].
     pub fn claim(&self) -> Option<Claim> {
         self.claim
     }
 
-    /// Who plays, by seat, as far as the relay has told.
+    /// The players by seat, as the relay last reported.
     pub fn roster(&self) -> &[Seated] {
         &self.roster.0
     }
 
-    /// How many only watch.
+    /// The number of spectators.
     pub fn watchers(&self) -> u16 {
         self.roster.1
     }
 
-    /// How much of what happened before it came is here, from 0 to 1; see [`Peer::catching_up`].
+    /// The progress of catching up, from 0 to 1; see [`Peer::catching_up`].
     pub fn progress(&self) -> f32 {
         self.catching_up().share()
     }
@@ -251,14 +251,14 @@ impl<G: Game> Peer<G> {
         self.play.as_ref().map(|play| play.hashes(from, to))
     }
 
-    /// Changes the confirmed state behind everybody's back: a test of what happens when a machine computes wrongly.
+    /// Corrupts the confirmed state, to test what happens when a machine computes wrongly.
     pub fn tamper(&mut self, change: impl FnOnce(&mut G)) {
         if let Some(play) = &mut self.play {
             play.tamper(change);
         }
     }
 
-    /// Takes what happened. After an error the relay does not speak the protocol.
+    /// Handles an event. An error means that the relay violates the protocol.
     pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = self.now.max(now);
         self.backlog.is_sliced = false;
@@ -295,8 +295,8 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// What the peer wants next. It never simulates much at once: with much to catch up with it wants to be woken at once,
-    /// again and again.
+    /// What the peer wants next. It never simulates much in one call: while it has much to catch up with, it wants to
+    /// be woken at once.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         if !self.backlog.is_sliced {
             self.simulate_slice();
@@ -318,7 +318,7 @@ impl<G: Game> Peer<G> {
             self.status = Status::CatchingUp;
             return Output::Wait;
         }
-        // Whoever had to wait goes on when it is as far ahead as it should be: it would be long in getting there otherwise.
+        // A peer that had to wait goes on at its usual lead: it would take long to get there otherwise.
         let is_waiting = self.status == Status::WaitingForRelay;
         let enough = if is_waiting { self.pacer.lead_ticks().min(MAX_PREDICTED) } else { MAX_PREDICTED };
         if play.depth() >= enough {
@@ -335,7 +335,7 @@ impl<G: Game> Peer<G> {
         }
         let overdue = self.pacer.overdue_ticks(self.now);
         self.meter.on_tick(self.now, play.confirmed().0, play.depth(), overdue);
-        // After a long absence only those ticks are asked for whose inputs can still be in time.
+        // After a long absence only those ticks are simulated whose inputs can still be in time.
         let (tick, useless) = (play.shown().0.next(), overdue.saturating_sub(self.pacer.useful_ticks()));
         if useless > 0 {
             self.send_inputs();
@@ -345,7 +345,7 @@ impl<G: Game> Peer<G> {
         Output::WantInput(tick)
     }
 
-    /// A tick that nobody hands in an input for.
+    /// Skips a tick for which no input is sent.
     fn skip_tick(&mut self, tick: Tick) {
         self.stats.skipped += 1;
         if let Some(play) = &mut self.play {
@@ -386,7 +386,7 @@ impl<G: Game> Peer<G> {
                 | ToPeer::GivePiece { .. }),
                 _,
             ) => self.on_save_message(message),
-            // Of no use before the save is there.
+            // Ticks cannot be used before the save has arrived.
             (ToPeer::Ticks { .. }, _) if self.loading.is_some() => Ok(()),
             (ToPeer::Ticks { first, .. }, _) if self.awaits_first && first > Tick(1) => Ok(()),
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
@@ -414,7 +414,7 @@ impl<G: Game> Peer<G> {
         self.outbox.push(channel, |out| message::put(out, message));
     }
 
-    /// Closed ticks that continue what we have, or do not yet.
+    /// Handles closed ticks, whether or not they continue those that are known.
     fn on_ticks(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let play = self.play.as_mut().filter(|_| self.status.takes_part());
         let run = play.map_or(Ok(Run::Early), |play| play.on_run(bytes))?;
@@ -427,7 +427,7 @@ impl<G: Game> Peer<G> {
         self.use_early()
     }
 
-    /// Uses every run that can be understood now, and asks for what is missing before the others.
+    /// Uses every run that can be read now, and asks for the ticks missing before the others.
     fn use_early(&mut self) -> Result<(), Malformed> {
         let Some(play) = self.play.as_mut().filter(|_| self.status.takes_part()) else { return Ok(()) };
         let mut result = Ok(());
@@ -464,14 +464,14 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// After closed ticks have been taken: simulates again what was guessed wrong, and does what is due.
+    /// After closed ticks: re-simulates wrong predictions and does what is due.
     fn settle(&mut self) {
         let Some(play) = &mut self.play else { return };
         if !play.has_caught_up() {
             return;
         }
         let confirmed = play.confirmed().0;
-        // Also at the beginning: the last of what was closed before we came is here.
+        // Also at the beginning: the last tick closed before the join is here.
         let (had_own, overtaken) = (play.had_own(), play.take_overtaken());
         if let Some(ticks) = play.settle() {
             self.stats.rollbacks += u64::from(ticks > 0);

@@ -1,43 +1,42 @@
-//! Bugs on purpose, so that it can be shown that the simulator finds such things. Without the feature `planted` none of
-//! them is there.
+//! Planted bugs, to show that the simulator finds such bugs. Without the feature `planted` there are none.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bug {
-    /// An input counts for its tick and for the next one.
+    /// An input is applied in its tick and in the next one.
     AcceptedTwice = 1,
-    /// An input that comes too late is put into the next tick.
+    /// A late input is put into the next tick.
     LateIntoNext,
-    /// An input that did not come is taken to be empty.
+    /// A missing input is replaced by an empty one.
     OmissionForgotten,
     /// The last tick of a run that is sent again is left out.
     TickForgotten,
-    /// When only one seat was guessed wrong, nothing is simulated again.
+    /// When only one seat was predicted wrong, nothing is re-simulated.
     ResimulationSkipped,
-    /// It is not written down that somebody has left.
+    /// The record that a player has left is not written.
     LeaveUnwritten,
-    /// Some answers to a check are held against the check before.
+    /// Some answers to a check are counted for the check before.
     ChecksMixedUp,
-    /// After ticks that were sent again, the next ones are read as if they had not been.
+    /// After ticks that were sent again, the next ones are read with the old table.
     TableKept,
-    /// The last bits of a tick's number are taken to be those of a tick near the last one that was confirmed.
+    /// A tick's number is completed from the last confirmed tick instead of the last closed one.
     NumbersMisread,
-    /// A peer goes on as if its own input had counted that came too late.
+    /// A peer goes on as if its own late input had been applied.
     OwnInputKept,
-    /// A log is called durable when it was handed to the disk.
+    /// A log is reported durable when it was only handed to the disk.
     AcknowledgedEarly,
-    /// What was handed in over a link is lost when its player comes back over another.
+    /// Inputs sent over a link are lost when their player resumes over another.
     HandedInLost,
-    /// Whoever comes back is sent one tick too few.
+    /// A peer that comes back is sent one tick too few.
     FirstMissed,
-    /// Any claim of a session is good for any seat of it.
+    /// Any claim of a session resumes any seat of it.
     AnyClaim,
-    /// A session that is taken up again goes on without what was taken back being written down.
+    /// A session is resumed without a rewind record in its log.
     RewindUnwritten,
-    /// Of the ticks that a relay is given, one input is lost.
+    /// One input is lost from the ticks given to a relay.
     GivenWrong,
-    /// A peer that goes back goes on coding against what it knew last.
+    /// A peer that is rewound keeps the later table.
     TableAhead,
 }
 
@@ -48,12 +47,12 @@ mod present {
 
     static PLANTED: AtomicU8 = AtomicU8::new(0);
 
-    /// Plants a bug in every machine of this process, or none.
+    /// Plants a bug in this process, or removes it.
     pub fn plant(bug: Option<Bug>) {
         PLANTED.store(bug.map_or(0, |bug| bug as u8), Ordering::SeqCst);
     }
 
-    /// Whether this bug is there.
+    /// Whether this bug is planted.
     pub fn has(bug: Bug) -> bool {
         PLANTED.load(Ordering::Relaxed) == bug as u8
     }
@@ -62,7 +61,7 @@ mod present {
 #[cfg(feature = "planted")]
 pub use present::{has, plant};
 
-/// Whether this bug is there: it is not.
+/// Whether this bug is planted: never without the feature.
 #[cfg(not(feature = "planted"))]
 pub const fn has(_: Bug) -> bool {
     false

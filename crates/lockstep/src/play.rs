@@ -1,5 +1,5 @@
-//! The two states of a peer: the confirmed one, advanced only by closed ticks, and the one on screen, which runs ahead of
-//! it with own inputs and guesses (L3).
+//! The two states of a peer (L3): the confirmed state, advanced only by closed ticks, and the latency state on screen,
+//! which runs ahead with own inputs and predictions.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,50 +19,50 @@ use crate::planted::{self, Bug};
 use crate::recent::Recent;
 use crate::rows::{MAX_SEATS, Opaque, Table, row_as_bytes};
 
-/// How deep the parts of a state lie whose hashes are told.
+/// The depth of the state parts whose hashes are reported.
 const PART_DEPTH: usize = 1;
 
 mod back;
 
-/// What a peer knows once the relay has answered.
+/// The simulation of a peer, once the relay has answered.
 pub struct Play<G: Game> {
     seat: Option<Seat>,
     confirmed: G,
     confirmed_tick: Tick,
     shown: G,
     shown_tick: Tick,
-    /// What closed ticks are coded against.
+    /// The table against which closed ticks are coded.
     table: Table,
     rows: Inputs<Opaque>,
     /// The last input of each taken seat in a closed tick.
     last: [Option<G::Input>; MAX_SEATS],
-    /// Own inputs of the ticks after the confirmed one; none for ticks before the first that was played.
+    /// Own inputs of the ticks after the confirmed one; none for ticks before the first played one.
     own: VecDeque<Option<G::Input>>,
-    /// What the ticks after the confirmed one were simulated with.
+    /// The inputs with which the ticks after the confirmed one were simulated.
     guessed: VecDeque<Inputs<G::Input>>,
     spare: Vec<Inputs<G::Input>>,
-    /// A closed tick was not as guessed.
+    /// A closed tick differed from its prediction.
     wrong: bool,
-    /// A tick was closed that had not been simulated here.
+    /// A tick was closed before it was simulated here.
     overtaken: bool,
-    /// Everything up to this tick is known to be closed and on its way.
+    /// Every tick up to this one is known to be closed.
     known_tick: Tick,
     recent: Recent<G>,
-    /// The last closed ticks, for a relay that has lost them.
+    /// The last closed ticks, for a relay that lost them.
     past: History,
-    /// A state that the relay asked for: it may bring a better one, when ours is no longer recent.
+    /// The state that the relay asked for, for a comparison with the agreed one when it is no longer in `recent`.
     shown_to_relay: Option<(Tick, G)>,
-    /// The hash of a tick that is to be checked.
+    /// The hash to send for a check.
     check: Option<(Tick, StateHash)>,
-    /// Whether the last confirmed tick had an input of ours.
+    /// Whether the last confirmed tick had an own input.
     had_own: bool,
-    /// The tick that it began after.
+    /// The tick after which it began.
     begun: Tick,
-    /// The relay wants the state after this tick, which is still to come.
+    /// The tick of a state that the relay wants and that is not confirmed yet.
     wanted: Option<Tick>,
-    /// The state that the relay wants, as canonical bytes.
+    /// The state that the relay wants, in canonical bytes.
     offered: Option<(Tick, Vec<u8>)>,
-    /// That has not been said yet.
+    /// The offer has not been sent yet.
     is_offer_due: bool,
 }
 
@@ -72,7 +72,7 @@ impl<G: Game> Play<G> {
         Play::after(seat, G::new(setup), Tick::ZERO, Table::default(), closed)
     }
 
-    /// The same with the state after a later tick, and who sat where then.
+    /// The same from the state after a later tick, with the seats taken then.
     pub fn after(seat: Option<Seat>, state: G, tick: Tick, table: Table, closed: Tick) -> Play<G> {
         let mut recent = Recent::new(&state);
         recent.push(tick, &state);
@@ -103,7 +103,7 @@ impl<G: Game> Play<G> {
         }
     }
 
-    /// Goes on from the confirmed state, in a session whose last closed tick is `closed` by now. What was ahead of it is void.
+    /// Goes on from the confirmed state, in a session now closed up to `closed`. Predicted ticks are dropped.
     pub fn rejoin(&mut self, seat: Option<Seat>, closed: Tick) {
         self.seat = seat;
         self.known_tick = closed;
@@ -116,23 +116,23 @@ impl<G: Game> Play<G> {
         self.check = None;
     }
 
-    /// How many ticks since its beginning are confirmed, and how many are known to have been closed.
+    /// The number of confirmed ticks since it began, and of ticks known to be closed.
     pub fn progress(&self) -> (u32, u32) {
         let all = self.known_tick.max(self.confirmed_tick);
         (self.confirmed_tick.ticks_since(self.begun), all.ticks_since(self.begun))
     }
 
-    /// Where the player sits.
+    /// The player's seat.
     pub fn seat(&self) -> Option<Seat> {
         self.seat
     }
 
-    /// The tick that it can go on from, wherever the relay is: zero if it does not know who sat where after the confirmed one.
+    /// The tick that it can resume from on any relay: zero if the seats taken after the confirmed tick are not known.
     pub fn resumable(&self) -> Tick {
         if self.past.last() == self.confirmed_tick { self.confirmed_tick } else { Tick::ZERO }
     }
 
-    /// Who sat where after the confirmed tick, if it is [resumable](Play::resumable).
+    /// The seats taken after the confirmed tick, if it is [resumable](Play::resumable).
     pub fn table(&self) -> &Table {
         self.past.table()
     }
@@ -147,12 +147,12 @@ impl<G: Game> Play<G> {
         (self.shown_tick, &self.shown)
     }
 
-    /// How far the state on screen is ahead.
+    /// How far the state on screen is ahead of the confirmed one.
     pub fn depth(&self) -> u32 {
         self.shown_tick.ticks_since(self.confirmed_tick)
     }
 
-    /// Whether everything is confirmed that is known to have been closed.
+    /// Whether every tick known to be closed is confirmed.
     pub fn has_caught_up(&self) -> bool {
         self.confirmed_tick >= self.known_tick
     }
@@ -162,7 +162,7 @@ impl<G: Game> Play<G> {
         self.recent.hashes(from, to)
     }
 
-    /// The first state that is kept at or after a tick, for the relay.
+    /// The first kept state at or after a tick, for the relay.
     pub fn show_to_relay(&mut self, from: Tick) -> Option<StateAt> {
         let (tick, state) = self.recent.state(from)?;
         self.shown_to_relay = Some((tick, state.clone()));
@@ -171,7 +171,7 @@ impl<G: Game> Play<G> {
         Some(StateAt { tick, parts, bytes: to_canonical(state).ok()? })
     }
 
-    /// The relay wants the state after a tick: one that is kept, or one to come.
+    /// The relay wants the state after a tick: a kept one, or a future one.
     pub fn offer(&mut self, tick: Tick) {
         let kept = self.recent.state(tick).filter(|(kept, _)| *kept == tick);
         self.offered = kept.and_then(|(_, state)| to_canonical(state).ok()).map(|bytes| (tick, bytes));
@@ -180,14 +180,14 @@ impl<G: Game> Play<G> {
         self.is_offer_due = !is_to_come;
     }
 
-    /// The state that the relay is to be told of: after which tick, and how long it is. None if it was not asked for or is
-    /// still to come.
+    /// The offer to send: the tick of the state and its size. None if no state was asked for or its tick is not
+    /// confirmed yet.
     pub fn take_offer(&mut self) -> Option<Option<(Tick, usize)>> {
         let offer = self.offered.as_ref().map(|(tick, bytes)| (*tick, bytes.len()));
         core::mem::take(&mut self.is_offer_due).then_some(offer)
     }
 
-    /// A part of that state; it is forgotten with its last part.
+    /// A part of the offered state, which is dropped with its last part.
     pub fn piece(&mut self, tick: Tick, offset: usize, length: usize) -> Option<Vec<u8>> {
         let (_, bytes) = self.offered.as_ref().filter(|(offered, _)| *offered == tick)?;
         let rest = bytes.get(offset..).filter(|rest| !rest.is_empty())?;
@@ -198,13 +198,13 @@ impl<G: Game> Play<G> {
         Some(piece)
     }
 
-    /// Whether the last confirmed tick had an input of ours.
+    /// Whether the last confirmed tick had an own input.
     pub fn had_own(&self) -> bool {
         self.had_own
     }
 
     /// Whether the relay has closed ticks that had not been simulated here, since the last call. At a low rate the
-    /// state on screen is level with the confirmed one for a part of every tick; that alone is not it.
+    /// state on screen is level with the confirmed one for a part of every tick; that alone does not count.
     pub fn take_overtaken(&mut self) -> bool {
         core::mem::take(&mut self.overtaken)
     }
@@ -222,7 +222,7 @@ impl<G: Game> Play<G> {
         }
     }
 
-    /// Closed ticks that continue what we have, or do not yet.
+    /// Handles closed ticks, whether or not they continue those that are known.
     pub fn on_run(&mut self, bytes: &[u8]) -> Result<Run, Malformed> {
         let mut table = core::mem::take(&mut self.table);
         let mut rows = core::mem::take(&mut self.rows);
@@ -236,14 +236,14 @@ impl<G: Game> Play<G> {
         run
     }
 
-    /// What the last ticks were is begun again where they do not continue what was known. A relay may be a stranger, too.
+    /// Restarts the history of closed ticks where they do not continue it. A relay may be untrusted.
     fn mend_past(&mut self) {
         if self.past.last() != self.confirmed_tick {
             self.past = History::after(self.confirmed_tick, self.table.clone());
         }
     }
 
-    /// Closed ticks that can be read by themselves, up to one of them.
+    /// Handles closed ticks that can be read by themselves, up to `to`.
     pub fn on_excerpt(&mut self, excerpt: &Excerpt, to: Tick) -> Result<(), Malformed> {
         if excerpt.first > self.confirmed_tick.next() {
             return Err(Malformed::Forbidden("ticks follow each other"));
@@ -265,7 +265,7 @@ impl<G: Game> Play<G> {
         Ok(())
     }
 
-    /// Takes a closed tick into the confirmed state, and notes whether it was as guessed.
+    /// Applies a closed tick to the confirmed state, and notes whether its prediction was right.
     fn confirm(&mut self, tick: Tick, rows: &Inputs<Opaque>) {
         let mut inputs = self.spare.pop().unwrap_or_default();
         decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
@@ -310,7 +310,7 @@ impl<G: Game> Play<G> {
     }
 
     fn keep(&mut self, tick: Tick) {
-        // Of ticks from before we came nobody asks.
+        // No relay asks for states of ticks from before this peer joined.
         if tick.0 + RECENT_TICKS + CHECK_EVERY > self.known_tick.0 {
             self.recent.push(tick, &self.confirmed);
         }
@@ -323,13 +323,13 @@ impl<G: Game> Play<G> {
         }
     }
 
-    /// One more tick on screen, with our own input and what the others probably do.
+    /// Simulates one more tick on screen, with the own input and predicted remote inputs.
     pub fn predict(&mut self, own: Option<G::Input>) {
         self.own.push_back(own);
         self.simulate(self.own.len() - 1);
     }
 
-    /// Simulates the tick whose own input is at this place.
+    /// Simulates the tick whose own input is at this index.
     fn simulate(&mut self, at: usize) {
         let mut inputs = self.spare.pop().unwrap_or_default();
         inputs.clear();
@@ -351,7 +351,7 @@ impl<G: Game> Play<G> {
         self.guessed.push_back(inputs);
     }
 
-    /// Simulates again what was guessed wrong. Returns how many ticks that were; none if every guess was right.
+    /// Re-simulates wrong predictions. Returns the number of ticks; none if every prediction was right.
     pub fn settle(&mut self) -> Option<u32> {
         if !self.has_caught_up() || !core::mem::take(&mut self.wrong) {
             return None;
@@ -363,7 +363,7 @@ impl<G: Game> Play<G> {
         Some(self.own.len() as u32)
     }
 
-    /// Goes back to the good state of a tick; the closed ticks after it follow. Returns what was different.
+    /// Goes back to the agreed state of a tick; the closed ticks after it follow. Returns the differences.
     pub fn resync(&mut self, tick: Tick, state: &[u8]) -> Result<Vec<Difference>, Malformed> {
         if tick > self.confirmed_tick {
             return Err(Malformed::Forbidden("a resync is of a tick that was closed"));
@@ -379,14 +379,14 @@ impl<G: Game> Play<G> {
             self.guessed.push_front(Inputs::new());
         }
         self.known_tick = self.confirmed_tick;
-        // The wrong state of that very tick goes as well, or it would be found again.
+        // The wrong state of that tick is removed too, or it would be found again.
         self.recent.rewind(Tick(tick.0.saturating_sub(1)));
         self.recent.push(tick, &good);
         if self.past.rewind(tick) {
             self.table = self.past.table().clone();
             self.last = last_inputs::<G>(&self.table);
         } else {
-            // Begun again with what follows, which says who sits where.
+            // Restarted by the ticks that follow, which state the seats taken.
             self.past = History::default();
         }
         self.confirmed = good;
@@ -397,13 +397,13 @@ impl<G: Game> Play<G> {
         Ok(fields)
     }
 
-    /// Changes the confirmed state, which no player can: for tests of what happens then.
+    /// Corrupts the confirmed state, to test what happens then.
     pub fn tamper(&mut self, change: impl FnOnce(&mut G)) {
         change(&mut self.confirmed);
     }
 }
 
-/// What was done last on each seat that is taken.
+/// The last input on each taken seat.
 fn last_inputs<G: Game>(table: &Table) -> [Option<G::Input>; MAX_SEATS] {
     let mut last = [const { None }; MAX_SEATS];
     for (seat, input) in table.inputs() {
@@ -412,7 +412,7 @@ fn last_inputs<G: Game>(table: &Table) -> [Option<G::Input>; MAX_SEATS] {
     last
 }
 
-/// Whether a wrong guess is overlooked: never, unless that bug was planted.
+/// Whether a wrong prediction is ignored: only with the planted bug.
 fn is_overlooked<I: PartialEq>(guess: &Inputs<I>, inputs: &Inputs<I>) -> bool {
     let wrong = |(ours, theirs): &(&Row<I>, &Row<I>)| ours != theirs;
     planted::has(Bug::ResimulationSkipped) && guess.iter().zip(inputs).filter(wrong).count() == 1

@@ -1,5 +1,5 @@
-//! A peer's last confirmed states, as they were: so that it can say at which tick a difference began, and what it was.
-//! They are kept and not computed again, because a state that went wrong once need not go wrong twice.
+//! A peer's last confirmed states, kept to find the tick at which a desync began and what differed. They are not
+//! simulated again: a state that went wrong once need not go wrong twice.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -9,14 +9,14 @@ use sametick_sim::{Game, StateHash, Tick, to_canonical};
 
 use crate::message::{CHECK_EVERY, RECENT_TICKS};
 
-/// Copies of states take up to this much; of larger states only the hashes are kept, and a copy at every check.
+/// Memory for copies of states; of larger states only the hashes are kept, and a copy at every check.
 pub const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// So many are kept: of a large state there is a copy at or before each of the last [`RECENT_TICKS`].
+/// The number of states kept: of a large state there is a copy at or before each of the last [`RECENT_TICKS`].
 const KEPT_TICKS: usize = (RECENT_TICKS + CHECK_EVERY) as usize;
 
 enum Kept<G> {
-    /// In a box, because a state that is moved is copied once more.
+    /// In a box, because moving a state copies it once more.
     State(Box<G>),
     Hash(StateHash),
 }
@@ -28,7 +28,7 @@ pub struct Recent<G> {
 }
 
 impl<G: Game> Recent<G> {
-    /// Nothing yet. `state` tells how large states are.
+    /// An empty store. `state` shows how large states are.
     pub fn new(state: &G) -> Recent<G> {
         let bytes = to_canonical(state).map_or(0, |bytes| bytes.len()).max(size_of::<G>());
         Recent::with_copies(bytes.saturating_mul(KEPT_TICKS) <= MAX_KEPT_BYTES)
@@ -40,7 +40,7 @@ impl<G: Game> Recent<G> {
 
     /// Keeps the state after a tick.
     pub fn push(&mut self, tick: Tick, state: &G) {
-        // The place of the oldest is used again: states that own memory keep it.
+        // The buffer of the oldest state is reused: states that own memory keep it.
         let oldest = if self.kept.len() == KEPT_TICKS { self.kept.pop_front() } else { None };
         let kept = if self.copies || tick.0.is_multiple_of(CHECK_EVERY) {
             match oldest {
@@ -63,7 +63,7 @@ impl<G: Game> Recent<G> {
         }
     }
 
-    /// The hashes of the states of these ticks, as far as they are kept, and the tick of the first.
+    /// The hashes of these ticks, as far as they are kept, and the tick of the first.
     pub fn hashes(&self, from: Tick, to: Tick) -> (Tick, Vec<StateHash>) {
         let last = self.kept.len().saturating_sub(RECENT_TICKS as usize);
         let asked = self.kept.iter().skip(last).filter(|(tick, _)| (from..=to).contains(tick));
@@ -75,7 +75,7 @@ impl<G: Game> Recent<G> {
         (first, asked.map(hash).collect())
     }
 
-    /// The last state that is kept at or before a tick.
+    /// The last kept state at or before a tick.
     pub fn state_before(&self, to: Tick) -> Option<(Tick, &G)> {
         self.kept.iter().rev().filter(|(tick, _)| *tick <= to).find_map(|(tick, kept)| match kept {
             Kept::State(state) => Some((*tick, &**state)),
@@ -83,7 +83,7 @@ impl<G: Game> Recent<G> {
         })
     }
 
-    /// The first state that is kept at or after a tick.
+    /// The first kept state at or after a tick.
     pub fn state(&self, from: Tick) -> Option<(Tick, &G)> {
         self.kept.iter().filter(|(tick, _)| *tick >= from).find_map(|(tick, kept)| match kept {
             Kept::State(state) => Some((*tick, &**state)),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn large_states_are_hashed_and_small_ones_copied_and_both_tell_the_same() {
+    fn hashed_large_states_and_copied_small_ones_agree() {
         let [small, large] = [true, false].map(filled);
         assert_eq!(small.hashes(Tick(100), Tick(290)), large.hashes(Tick(100), Tick(290)));
         let (first, hashes) = small.hashes(Tick(1), Tick(300));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_is_forgotten() {
+    fn rewound_states_are_forgotten() {
         let mut recent = filled(true);
         recent.rewind(Tick(250));
         assert!(recent.state(Tick(251)).is_none());

@@ -1,5 +1,5 @@
-//! Many sessions behind one door: which link belongs to which session, and what each is sent. Sessions are split by
-//! build (L10); no game is known here (L1).
+//! The relay: assigns links to sessions and routes their messages. Sessions are split by build (L10); the relay knows
+//! no game (L1).
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BinaryHeap};
@@ -27,19 +27,19 @@ mod finding;
 use bringing::Bringing;
 pub use bringing::{BRINGING_US, BROUGHT_TOO_SLOWLY, BROUGHT_WRONG, MAX_BRINGING};
 
-/// Sessions of one relay at once.
+/// The most sessions of one relay.
 pub const MAX_SESSIONS: usize = 4_096;
 
-/// Closed ticks, as coded bytes, and saves kept by all sessions together: beyond it no session is begun or saved.
+/// Memory for closed ticks and saves of all sessions together: beyond it no session is begun or saved.
 pub const MAX_TOTAL_HISTORY: usize = 256 << 20;
 
-/// A session that everybody has left is kept for this long, for those who come back.
+/// A session without members is kept for this long, so that peers can come back.
 pub const LINGER_US: u64 = 10_000_000;
 
-/// What somebody is told who would begin one session too many.
+/// Told to a peer that would begin one session too many.
 const NO_ROOM: &str = "the relay has no room for another session";
 
-/// The first rule of the protocol.
+/// The reason for closing a link whose first message is not a join.
 const JOIN_FIRST: &str = "the first message to a relay is Join, on the channel for control";
 
 /// The tick rates that a session may have.
@@ -48,7 +48,7 @@ const RATES: core::ops::RangeInclusive<u16> = 1..=240;
 /// The longest message on the control channel: two hundred hashes and some text.
 const MAX_CONTROL: usize = 64 << 10;
 
-/// Which session: those of different builds never meet.
+/// The key of a session: peers of different builds never meet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionKey {
     /// The build of the simulation.
@@ -57,7 +57,7 @@ pub struct SessionKey {
     pub name: String,
 }
 
-/// What happens to a relay.
+/// An event for a relay.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// A link has opened; its hello named a session and a schema.
@@ -66,97 +66,97 @@ pub enum Input<'a> {
     Message(Member, Channel, &'a [u8]),
     /// A link has ended.
     Closed(Member, Leaving),
-    /// As whom a link takes part, said after it has opened and before it joins. A session that somebody joins on assignment goes on until it
-    /// is [ended](Input::End), also while nobody is there.
+    /// The driver assigns player and seat of a link, overriding its `Join`; passed after the link has opened and before
+    /// it joins. A session with an assigned member goes on until it is [ended](Input::End), also without members.
     Assigned(Member, SeatAssignment),
-    /// Somebody is to be thrown out, and told why.
+    /// The driver removes a peer, which is told why.
     Kick(Member, &'static str),
-    /// A session is to be over: whoever is there, or on the way, is told why. Nothing if it is not running.
+    /// The driver ends a session: members and joining peers are told why. Ignored if it is not running.
     End(SessionKey, &'static str),
-    /// What a replay of a session has after a tick, as [`Output::Judge`] asked for; none if nobody can replay it.
+    /// The state of a tick from a replay, as [`Output::Judge`] asked for; none if the session cannot be replayed.
     Verdict(SessionId, Tick, Option<Vec<u8>>),
-    /// What a replay of a session has after a tick, as [`Output::WantSave`] asked for; none if nobody can replay it.
+    /// The state of a tick from a replay, as [`Output::WantSave`] asked for; none if the session cannot be replayed.
     Made(SessionId, Tick, Option<Vec<u8>>),
-    /// The save of a session after this tick is stored. Only said where saves are.
+    /// The save of this tick is stored. Passed only where saves are stored.
     Saved(SessionId, Tick),
-    /// What there is of a session, as [`Output::Find`] asked for.
+    /// What is stored of a session, as [`Output::Find`] asked for.
     Found(SessionKey, Found),
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
-/// What a relay wants. Bytes are in the buffer that was given.
+/// What a relay wants done. Bytes are in the buffer that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these bytes to a peer.
     Send(Member, Channel),
-    /// End a link, and say why.
+    /// Close a link, with the reason.
     Close(Member, &'static str),
-    /// Somebody wants to join a session that is not running: look what there is of it, and say so with [`Input::Found`].
-    /// Only asked where [`RelayConfig::finds`].
+    /// A peer joins a session that is not running: look up what is stored of it, and answer with [`Input::Found`]. Only
+    /// asked where [`RelayConfig::finds`].
     Find(SessionKey),
     /// A session has begun: its log starts here.
     Begun(SessionId),
-    /// A session goes on that was found: so does its log. Perhaps with ticks that it lacks, as [`Output::Closed`], and then
-    /// with a [`Record::Rewind`], before anything else; or with its end, if nobody stays for so long. The rewind is to be durable
-    /// before anybody is sent what follows it, as far as the disk lets it: a log that has lost it holds what is void.
+    /// A stored session goes on: so does its log. First come ticks that the log lacks, as [`Output::Closed`], and a
+    /// [`Record::Rewind`]; or the session's end, if no peer stays. The rewind should be durable before any peer is sent
+    /// the ticks after it: a log that lost it holds void ticks.
     Resumed(SessionId),
-    /// A session begins with a copy that a peer has brought, see [`Session::save`]: so does its log, and the copy is to be stored.
+    /// A session begins with a peer's copy, see [`Session::save`]: its log starts here, and the copy is to be stored.
     Brought(SessionId),
-    /// Write this down.
+    /// Write this record to the log.
     Record(SessionId, Record),
-    /// A tick is closed: write its inputs down, see [`Session::rows`].
+    /// A tick is closed: write its inputs to the log, see [`Session::rows`].
     Closed(SessionId, Tick),
     /// A session is over: its log ends here.
     Ended(SessionId),
-    /// Players differ and none has a majority: replay the session up to this tick, see [`Input::Verdict`].
+    /// Players differ and no state has a majority: replay the session up to this tick, see [`Input::Verdict`].
     Judge(SessionId, Tick),
-    /// There is a new save, see [`Session::save`]: store it, and say so with [`Input::Saved`].
+    /// There is a new save, see [`Session::save`]: store it, and answer with [`Input::Saved`].
     Save(SessionId),
     /// No peer can give a save: replay the session up to this tick, see [`Input::Made`].
     WantSave(SessionId, Tick),
-    /// All that is known about a desync.
+    /// The report of a desync.
     Desync(SessionId, Box<Report>),
-    /// For the relay itself: somebody is to be thrown out.
+    /// Internal to the relay: a peer is to be removed.
     #[doc(hidden)]
     Kick(Member, &'static str),
-    /// Nothing more before this time.
+    /// Wait until this time or the next event.
     WakeAt(Time),
-    /// Nothing more until something arrives.
+    /// Wait for the next event.
     Wait,
 }
 
-/// How a relay behaves.
+/// The configuration of a relay.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RelayConfig {
-    /// How many closed ticks are sent together: more cost fewer bytes, and as many ticks of latency. If none, each
-    /// session has as many as its nearest player hardly feels.
+    /// Closed ticks per packet: more ticks cost fewer bytes and as many ticks of latency. If none, each session chooses
+    /// the number that its nearest player hardly notices.
     pub ticks_per_packet: Option<u32>,
-    /// What claims to come back are made from: 256 random bits, other ones each time a relay starts, or the same ones where it
-    /// finds its sessions again.
+    /// The secret that authenticates claims: 256 random bits, new for each relay process, or the same ones where the
+    /// relay stores its sessions.
     pub secret: [u8; 32],
-    /// When sessions are saved.
+    /// When sessions are saved to compact their logs.
     pub compaction: CompactionConfig,
-    /// Whether sessions are kept and found again: then the relay asks with [`Output::Find`] before it begins one.
+    /// Whether sessions are stored: the relay then asks with [`Output::Find`] before it begins one.
     pub finds: bool,
 }
 
 struct Room {
     key: SessionKey,
     session: Session,
-    /// Since when nobody is there.
+    /// Since when the session has no members.
     empty_since: Option<Time>,
 }
 
 impl Room {
-    /// When it is given up, if nobody comes.
+    /// When the session is ended for lack of members.
     fn given_up_at(&self) -> Option<Time> {
         self.empty_since
             .filter(|_| !self.session.is_on_assignment())
             .map(|since| since.plus_micros(LINGER_US))
     }
 
-    /// When the next tick closes, or the room is given up, or at least is looked at again.
+    /// When the next tick closes, or the session is ended for lack of members, or another check is due.
     fn wake_at(&self, now: Time) -> Time {
         let given_up = self.given_up_at();
         let idle = now.plus_micros(START_DELAY_US / 2);
@@ -168,11 +168,11 @@ impl Room {
 struct Door {
     key: SessionKey,
     schema: SchemaHash,
-    /// As whom it takes part, if that was decided.
+    /// Player and seat, if the driver assigned them.
     assignment: Option<SeatAssignment>,
-    /// It waits for its session to be found.
+    /// The link waits until its stored session is found.
     waits: bool,
-    /// Once it has joined.
+    /// The session, once the link has joined.
     session: Option<SessionId>,
 }
 
@@ -182,19 +182,19 @@ pub struct Relay {
     now: Time,
     next: u64,
     names: BTreeMap<SessionKey, SessionId>,
-    /// In boxes: a node of the map has place for eleven, and would be moved through.
+    /// In boxes: a node of the map has room for eleven values, which would be moved.
     rooms: BTreeMap<SessionId, Box<Room>>,
-    /// When each room wants to be woken: one entry a room.
+    /// When each room wants to be woken: one entry per room.
     wakes: BinaryHeap<Reverse<(Time, SessionId)>>,
     doors: BTreeMap<Member, Door>,
-    /// The first link since it started.
+    /// The first link of this relay process.
     first: Option<Member>,
-    /// Sessions that are looked for, and who wants to join them: at most [`MAX_MEMBERS`] each.
+    /// Sessions being looked up, and the joins that wait for them: at most [`MAX_MEMBERS`] each.
     looked_for: BTreeMap<SessionKey, Vec<(Member, JoinRequest)>>,
-    /// Copies that are on their way, from the first of those who want to join.
+    /// Copies being transferred, each from the first peer that joins.
     bringing: BTreeMap<SessionKey, Bringing>,
     outbox: Outbox<Output>,
-    /// Rooms that are over, kept until what was said about them last has been taken.
+    /// Rooms that have ended, kept until the last output about them has been taken.
     over: Vec<SessionId>,
 }
 
@@ -217,23 +217,23 @@ impl Relay {
         }
     }
 
-    /// A session; also one that is over, until something else happens.
+    /// A session; one that has ended is available until the next event.
     pub fn session(&self, id: SessionId) -> Option<&Session> {
         self.rooms.get(&id).map(|room| &room.session)
     }
 
-    /// The session with this name, if it is running.
+    /// The running session with this key.
     pub fn find(&self, key: &SessionKey) -> Option<SessionId> {
         self.names.get(key).copied()
     }
 
-    /// The sessions there are.
+    /// The running sessions.
     pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &Session)> {
         let running = self.rooms.iter().filter(|(id, _)| !self.over.contains(id));
         running.map(|(id, room)| (*id, &room.session))
     }
 
-    /// Takes what happened. A peer that does not speak the protocol is closed; the others do not notice.
+    /// Handles an event. A peer that violates the protocol is closed; the others do not notice.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
         for id in self.over.drain(..) {
@@ -242,7 +242,7 @@ impl Relay {
         match input {
             Input::Opened(member, key, schema) => {
                 self.first.get_or_insert(member);
-                // Numbers do not repeat; if one did, whoever had it would be gone.
+                // Member ids do not repeat; if one did, its earlier owner would be removed.
                 self.drop_member(member, Leaving::Left);
                 self.doors
                     .insert(member, Door { key, schema, assignment: None, waits: false, session: None });
@@ -276,7 +276,7 @@ impl Relay {
         }
     }
 
-    /// Whether a member takes part in a session, or brings a copy of one: before that nothing long is heard from it.
+    /// Whether a member takes part in a session, or brings a copy: its long messages are read only then.
     pub fn has_joined(&self, member: Member) -> bool {
         let door = self.doors.get(&member);
         door.is_some_and(|door| door.session.is_some() || self.is_bringing(&door.key, member))
@@ -377,7 +377,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Somebody comes into a session that is there.
+    /// A peer joins a running session.
     fn enter(&mut self, id: SessionId, member: Member, wish: &JoinRequest) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
         let schema = self.doors.get(&member).map(|door| door.schema);
@@ -395,7 +395,7 @@ impl Relay {
         }
     }
 
-    /// Begins a session as somebody wants it, if there is room for one.
+    /// Begins a session with the setup of this join, if there is room for one.
     fn begin(&mut self, uid: u64, member: Member, join: &Join) -> Option<SessionId> {
         let door = self.doors.get(&member)?;
         let facts = facts_of(door, join);
@@ -407,7 +407,7 @@ impl Relay {
         Some(id)
     }
 
-    /// Goes on with a session that was found.
+    /// Goes on with a stored session.
     fn resume(&mut self, key: SessionKey, kept: Kept) -> Option<SessionId> {
         let id = self.next_id(kept.uid)?;
         let first = self.first.unwrap_or(Member(0));
@@ -417,11 +417,11 @@ impl Relay {
         Some(id)
     }
 
-    /// The number of another session, if there is room for one.
+    /// A free session id, if there is room for another session.
     fn next_id(&mut self, uid: u64) -> Option<SessionId> {
         let has_room = self.rooms.len() < MAX_SESSIONS && self.kept_bytes() < MAX_TOTAL_HISTORY;
         self.next += u64::from(has_room);
-        // Two that began in the same moment have to be told apart here only.
+        // Two sessions that began in the same moment need different ids only here.
         let free = (uid..).map(SessionId).find(|id| !self.rooms.contains_key(id));
         free.filter(|_| has_room)
     }
@@ -429,7 +429,7 @@ impl Relay {
     fn open(&mut self, id: SessionId, key: SessionKey, session: Session) {
         self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
-        // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
+        // The session stays only if a peer joins: one that no peer could join ends like one without members.
         self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now) }));
     }
 
@@ -438,7 +438,7 @@ impl Relay {
         kept + self.bringing_bytes()
     }
 
-    /// Saves are made as long as there is room for them.
+    /// Allows saves while there is memory for them.
     fn weigh(&mut self) {
         let may_save = self.kept_bytes() < MAX_TOTAL_HISTORY;
         self.rooms.values_mut().for_each(|room| room.session.allow_saves(may_save));
@@ -479,7 +479,7 @@ impl Relay {
     }
 }
 
-/// What is said once about a session that a peer begins.
+/// The constant facts of a session that a peer begins.
 fn facts_of(door: &Door, join: &Join) -> Facts {
     Facts {
         name: door.key.name.clone(),

@@ -1,5 +1,5 @@
-//! The inputs of a tick, and their coding against the tick before: who comes and goes, and the input of every taken seat.
-//! The relay and the log know inputs in this form only (L1).
+//! The inputs of a tick and their coding against the tick before: joins, leaves, and the input of every taken seat. The
+//! relay and the log know inputs in this form only (L1).
 
 use alloc::vec::Vec;
 
@@ -11,15 +11,15 @@ use sametick_wire::inputs::{put_input, put_whole, read_input, read_whole};
 
 pub use sametick_wire::inputs::{MAX_INPUT, Opaque};
 
-/// How many seats a session has at most.
+/// The most seats of a session.
 pub const MAX_SEATS: usize = 32;
 
-/// What is wrong with bytes that are no [`Table`].
+/// The error for bytes that are not a [`Table`].
 pub(crate) const BAD_TABLE: Malformed = Malformed::Forbidden("a table of seats can be read");
 
 const SEAT_BITS: u32 = 5;
 
-/// The rows of a tick of a log, as the relay has them.
+/// The rows of a tick from a log, as the relay has them.
 pub fn opaque_rows(inputs: &TickInputs) -> Inputs<Opaque> {
     let mut rows = Inputs::new();
     for row in inputs.iter() {
@@ -37,7 +37,7 @@ pub fn opaque_rows(inputs: &TickInputs) -> Inputs<Opaque> {
     rows
 }
 
-/// A row whose input is bytes, as logs and games take it.
+/// A row whose input is bytes, as logs and games use it.
 pub fn row_as_bytes(row: &Row<Opaque>) -> Row<&[u8]> {
     Row {
         seat: row.seat,
@@ -47,12 +47,12 @@ pub fn row_as_bytes(row: &Row<Opaque>) -> Row<&[u8]> {
     }
 }
 
-/// Who sits where and did what last: what a tick is coded against. Both sides keep one and feed it the same ticks.
+/// The taken seats and their last inputs: what a tick is coded against. Both sides keep one and feed it the same ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// One bit for each seat, the lowest for the first.
+    /// One bit per seat, the lowest for seat 0.
     taken: u32,
-    /// What was done last on each seat that is taken; nothing on the others.
+    /// The last input on each taken seat; empty on the others.
     last: [Opaque; MAX_SEATS],
 }
 
@@ -74,17 +74,17 @@ fn seats(mut bits: u32) -> impl Iterator<Item = Seat> {
 }
 
 impl Table {
-    /// Whether somebody sits there.
+    /// Whether the seat is taken.
     pub fn is_taken(&self, seat: Seat) -> bool {
         seat.index() < MAX_SEATS && self.taken & 1 << seat.0 != 0
     }
 
-    /// Where somebody sits, lowest seat first.
+    /// The taken seats, lowest first.
     pub fn taken(&self) -> impl Iterator<Item = Seat> + use<> {
         seats(self.taken)
     }
 
-    /// What was done last on each seat that is taken.
+    /// The last input on each taken seat.
     pub fn inputs(&self) -> impl Iterator<Item = (Seat, &Opaque)> {
         self.taken().map(|seat| (seat, &self.last[seat.index()]))
     }
@@ -94,7 +94,7 @@ impl Table {
         self.last[seat.index()] = last;
     }
 
-    /// The whole table, for somebody who knows nothing: for each seat whether it is taken, and its last input.
+    /// The whole table, for a reader without one: for each seat whether it is taken, and its last input.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = BitWriter::new(&mut bytes);
@@ -121,13 +121,13 @@ impl Table {
         Ok(table)
     }
 
-    /// Whether a tick continues this: every taken seat has a row, and no other but those that join.
+    /// Whether a tick continues this table: every taken seat has a row, and no other seats but those that join.
     pub fn fits(&self, rows: &Inputs<Opaque>) -> bool {
         let stays = |seat| rows.get(seat).is_some_and(|row| !row.joined);
         self.taken().all(stays) && rows.iter().all(|row| row.joined || self.is_taken(row.seat))
     }
 
-    /// Appends a tick. Every taken seat must have a row, and no other but those that join.
+    /// Appends a tick. Every taken seat must have a row, and no other seats but those that join.
     pub fn put(&mut self, out: &mut BitWriter<'_>, rows: &Inputs<Opaque>) {
         let events = rows.iter().filter(|row| row.joined || row.left).count();
         out.bool(events > 0);
@@ -194,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
     use sametick_sim::Rng;
 
-    /// A random but consistent session: who comes, goes, acts, is late.
+    /// A random but consistent session: players join, leave, act and are late.
     fn session(seed: u64, ticks: usize) -> Vec<Inputs<Opaque>> {
         let mut rng = Rng::new(seed);
         let mut taken = [false; MAX_SEATS];

@@ -1,4 +1,4 @@
-//! A seat of a session on the relay: inputs that wait for their tick, and how they arrive.
+//! A seat of a session on the relay: its player, inputs that wait for their tick, and how they arrive.
 
 use alloc::boxed::Box;
 
@@ -25,51 +25,51 @@ impl Waiting {
     }
 }
 
-/// How a player's inputs arrive.
+/// Statistics of a player's arriving inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
-    /// Inputs that were missing when their tick closed, since the first one.
+    /// Inputs that were missing when their tick closed, since the first input.
     pub omissions: u32,
-    /// Inputs that came after their tick was closed.
+    /// Inputs that arrived after their tick was closed.
     pub late: u32,
-    /// Inputs that came more than once.
+    /// Inputs that arrived more than once.
     pub repeated: u32,
-    /// The least time by which a fresh input came before its tick closed, in the last second or so.
+    /// The least time by which a fresh input arrived before its tick closed, in the last second or so.
     pub least_slack_us: Option<i64>,
 }
 
-/// Somebody on a seat.
+/// A taken seat.
 #[derive(Clone, Debug)]
 pub struct SeatSlot {
-    /// Who sits here.
+    /// The member on the seat.
     pub member: Member,
-    /// Who that is, if whoever drives the relay has said so: then no claim makes anybody them.
+    /// The player, if the driver assigned one: a claim then does not suffice to take the seat.
     pub player: Option<PlayerId>,
-    /// As whom it came back, until an input shows that it knows who it is now: its welcome may be lost with another link.
+    /// The member's earlier id, until an input shows that the welcome with the new claim has arrived.
     pub before: Option<Member>,
-    /// Nobody sits here who has said so since the relay was restarted: it is for whoever comes with a claim to it.
+    /// No member has resumed this seat since the relay was restarted: it waits for a peer with a claim to it.
     pub vacant: bool,
-    /// Not yet part of a closed tick.
+    /// The join is not yet part of a closed tick.
     pub joining: bool,
-    /// The first tick that it has a say about.
+    /// The first tick on whose state it votes.
     since: Tick,
-    /// The tick in which it sat down, if that is known.
+    /// The tick in which the seat was taken, if that is known.
     pub sat: Option<Tick>,
-    /// Going, and why.
+    /// The member is leaving, for this reason.
     pub leaving: Option<Leaving>,
     waiting: Waiting,
-    /// How its inputs arrive.
+    /// Statistics of its inputs.
     pub arrivals: Arrivals,
-    /// An input has come; before it nothing is missed.
+    /// An input has arrived; before the first none counts as missing.
     began: bool,
     least_slack_us: Option<i64>,
-    /// When the newest input came, and by how much before its tick closes. If another comes at the same moment, this
+    /// When the newest input arrived, and how long before its tick closes. If another arrives at the same moment, this
     /// one had only been waiting for a packet that was not lost.
     newest: Option<(Time, i64)>,
 }
 
 impl SeatSlot {
-    /// Somebody has just sat down.
+    /// A seat that a member has just taken.
     pub fn new(member: Member, player: Option<PlayerId>) -> Box<SeatSlot> {
         Box::new(SeatSlot {
             member,
@@ -88,19 +88,19 @@ impl SeatSlot {
         })
     }
 
-    /// Somebody sat here before the relay was restarted.
+    /// A seat that was taken before the relay was restarted.
     pub fn vacated(sat: Option<Tick>) -> Box<SeatSlot> {
         let mut seat_slot = SeatSlot::new(Member(0), None);
         (seat_slot.vacant, seat_slot.joining, seat_slot.sat) = (true, false, sat);
         seat_slot
     }
 
-    /// Whether it is there, and was at that tick.
+    /// Whether the member is seated, and was at that tick.
     pub fn was_there(&self, tick: Tick) -> bool {
         !self.joining && !self.vacant && self.leaving.is_none() && self.since <= tick
     }
 
-    /// Whoever sits here has come back over another link: for the game it was never away.
+    /// The member has come back over another link: for the game it never left.
     pub fn hand_over(&mut self, from: Member, to: Member, closed: Tick) {
         self.member = to;
         self.before = Some(from);
@@ -109,7 +109,7 @@ impl SeatSlot {
         if planted::has(Bug::HandedInLost) {
             self.waiting = Waiting::EMPTY;
         }
-        // What it said of earlier states went with the link, and nothing is missed before its first input.
+        // Its votes on earlier states went with the old link, and no input counts as missing before the first.
         self.since = self.since.max(closed);
         self.began = false;
         self.arrivals = Arrivals::default();
@@ -130,14 +130,14 @@ impl SeatSlot {
         }
     }
 
-    /// The least slack since the last time this was asked.
+    /// The least slack since the last call.
     pub fn take_least_slack(&mut self) -> Option<i64> {
         let least_us = self.least_slack_us.take();
         self.arrivals.least_slack_us = least_us.or(self.arrivals.least_slack_us);
         least_us
     }
 
-    /// An input for a tick, which closes in `slack_us`, if that can be told.
+    /// Takes an input for a tick, which closes in `slack_us`, if that is known.
     pub fn take(
         &mut self,
         now: Time,
@@ -171,7 +171,7 @@ impl SeatSlot {
         Ok(())
     }
 
-    /// What happened here in a tick that is being closed.
+    /// Adds this seat's row to a tick that is being closed.
     pub fn close(&mut self, rows: &mut Inputs<Opaque>, seat: Seat, tick: Tick) {
         let joined = core::mem::take(&mut self.joining);
         if joined {
@@ -186,7 +186,7 @@ impl SeatSlot {
             }
             None => {
                 rows.omit(seat);
-                // Nothing is due from somebody who has not begun or is going.
+                // No input is due before the first one or while leaving.
                 self.arrivals.omissions += u32::from(self.began && self.leaving.is_none());
             }
         }

@@ -1,4 +1,4 @@
-//! One session on a relay: seats, ticks that close on the relay's clock, and who is sent what. Knows nothing of games.
+//! One session on a relay: seats, ticks closed on the relay's clock, and messages to members. Knows no game.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -41,37 +41,37 @@ pub use saves::{JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS};
 pub use stage::{CATCH_UP_PATIENCE_US, Save};
 pub(crate) use stage::{Source, Stage};
 
-/// How far ahead of the last closed tick an input may be for. Nobody plays two seconds ahead.
+/// How far ahead of the last closed tick an input may be. No player plays two seconds ahead.
 pub const MAX_AHEAD: u32 = 128;
 
-/// Peers of one session, those who only watch included.
+/// The most members of a session, spectators included.
 pub const MAX_MEMBERS: usize = 256;
 
-/// A stalled relay closes at most this many ticks at once; the rest of the lost time is given up, for everybody alike.
+/// A stalled relay closes at most this many ticks at once; the rest of the lost time is dropped for all players.
 pub const MAX_CATCH_UP: u32 = 30;
 
-/// Closed ticks whose inputs can be read again: more than are closed between two looks at the relay's output.
+/// Closed ticks whose inputs can be read again: more than are closed between two polls of the relay's output.
 const RECENT: usize = MAX_RUN as usize;
 
-/// A session begins this long after its players have come: long enough for a welcome to arrive and a first input to come back
-/// from most places.
+/// A session begins this long after its players have joined: long enough for a welcome to arrive and a first input to
+/// come back from most places.
 pub const START_DELAY_US: u64 = 300_000;
 
-/// A peer that asks for the same ticks again and again is answered this often at most.
+/// A peer that asks for the same ticks repeatedly is answered at most this often.
 const RESEND_EVERY_US: u64 = 100_000;
 
-/// What somebody is told whose seat was given to another player.
-pub const SEAT_GIVEN: &str = "this seat is somebody else's now";
+/// Told to a peer whose seat was assigned to another player.
+pub const SEAT_GIVEN: &str = "this seat was given to another player";
 
-/// A session of a relay: the number it was begun with, see [`Found`](crate::kept::Found). Without one, good for as long as the relay lives.
+/// The id of a session: its first number, see [`Found`](crate::kept::Found), or one of this relay process only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 
-/// A peer that takes part.
+/// A member of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Membership {
     pub seat: Option<Seat>,
-    /// Who it is, if whoever drives the relay has said so.
+    /// The player, if the driver assigned one.
     player: Option<PlayerId>,
     pub name: String,
     commit: String,
@@ -80,22 +80,22 @@ pub(crate) struct Membership {
     pub stage: Stage,
 }
 
-/// What a relay knows of somebody who takes part.
+/// A read-only view of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Participant<'a> {
     /// The peer.
     pub member: Member,
-    /// Where it sits, if it plays.
+    /// Its seat, if it plays.
     pub seat: Option<Seat>,
-    /// Who it is, if whoever drives the relay has said so.
+    /// The player, if the driver assigned one.
     pub player: Option<PlayerId>,
-    /// What it is called.
+    /// The name of the player or spectator.
     pub name: &'a str,
     /// How its inputs arrive, if it plays.
     pub arrivals: Option<Arrivals>,
-    /// What it says of itself.
+    /// The diagnostics that it reports.
     pub diagnostics: Option<&'a Diagnostics>,
-    /// Whether its state counts when states are compared: not while it catches up with what it has never seen.
+    /// Whether it votes when states are compared: not while it catches up without a state of its own.
     pub has_say: bool,
 }
 
@@ -106,28 +106,28 @@ pub struct Session {
     uid: u64,
     started_unix_ms: u64,
     facts: Facts,
-    /// When the tick stood, or will, that it began after or was taken up from; none while the session waits for players.
+    /// The time of the tick after which the session began or was resumed; none while the session waits for players.
     epoch: Option<Time>,
     origin: Origin,
-    /// Those who sat there before the relay was restarted are being waited for.
+    /// Players seated before a relay restart, while the session waits for them.
     returning: Option<Returning>,
-    /// Who finds no seat until those have left who did not come back, or whose seat it was.
+    /// Joins without a free seat that wait until peers have left that did not come back or lost their seat.
     deferred: Vec<(Member, JoinRequest)>,
-    /// With how many players it begins.
+    /// With how many players the session begins.
     wait_for: u16,
-    /// Somebody has joined on assignment.
+    /// A member has joined on assignment.
     is_on_assignment: bool,
     history: History,
     seat_slots: [Option<Box<SeatSlot>>; MAX_SEATS],
     members: BTreeMap<Member, Membership>,
     /// The last closed ticks, each at its number modulo the length of this.
     recent: Vec<Inputs<Opaque>>,
-    /// Of the ticks up to this one nothing is in there.
+    /// Only ticks after this one are in `recent`.
     recent_after: Tick,
-    /// How many of them have not been sent, and the table before those.
+    /// The number of closed ticks that have not been sent, and the table before them.
     unsent: u32,
     sent_table: Table,
-    /// How many closed ticks are sent together; none if latency decides.
+    /// Closed ticks per packet, if configured; none if latency decides.
     fixed_batch: Option<u32>,
     batch: u32,
     agreement: Agreement,
@@ -136,21 +136,21 @@ pub struct Session {
     holds: Holds,
 }
 
-/// What goes out of a session.
+/// The output queue of a session.
 pub(crate) type Out = Outbox<Output>;
 
 impl Session {
-    /// What tells it from others of its name, also over restarts.
+    /// Distinguishes the session from others of its name, also over restarts.
     pub fn uid(&self) -> u64 {
         self.uid
     }
 
-    /// When it began, in milliseconds of Unix time, if its [number](Session::uid) is of that kind.
+    /// When the session began, in milliseconds of Unix time, if its [number](Session::uid) is of that kind.
     pub fn started_unix_ms(&self) -> u64 {
         self.started_unix_ms
     }
 
-    /// A session that begins as soon as `wait_for` players are there. `uid` is what claims are made from.
+    /// A session that begins as soon as `wait_for` players have joined. Claims are made from `uid`.
     pub fn new(id: SessionId, uid: u64, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
         let RelayConfig { ticks_per_packet, secret, compaction, .. } = config;
         Session {
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    /// What is said once about it.
+    /// The session's constant facts.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -190,7 +190,7 @@ impl Session {
         &self.history
     }
 
-    /// What happened in one of the last closed ticks.
+    /// The rows of one of the last closed ticks.
     pub fn rows(&self, tick: Tick) -> Option<&Inputs<Opaque>> {
         let last = self.history.last();
         let is_kept = tick > self.recent_after && tick <= last;
@@ -198,18 +198,18 @@ impl Session {
         is_kept.then(|| &self.recent[tick.0 as usize % self.recent.len()])
     }
 
-    /// How many take part, those who watch included, and those who wait for it to go on.
+    /// The number of members, spectators included, and of joins that wait for the session to go on.
     pub fn members(&self) -> usize {
         self.members.len() + self.deferred.len() + self.returning.as_ref().map_or(0, Returning::count)
     }
 
-    /// Whether whoever drives the relay decides who takes part, and when it is over: somebody has joined on
+    /// Whether the driver decides who takes part and when the session ends: a member has joined on
     /// [assignment](crate::assignment::SeatAssignment).
     pub fn is_on_assignment(&self) -> bool {
         self.is_on_assignment
     }
 
-    /// Everybody who takes part.
+    /// All members.
     pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
         self.members.iter().map(|(member, membership)| Participant {
             member: *member,
@@ -227,12 +227,12 @@ impl Session {
         self.seat_slots.get(seat.index())?.as_ref().map(|seat_slot| seat_slot.arrivals)
     }
 
-    /// Whether the players have the same state.
+    /// The desync check.
     pub fn agreement(&self) -> &Agreement {
         &self.agreement
     }
 
-    /// When the next tick closes, or who is waited for is waited for no longer; never while the session waits for players.
+    /// When the next tick closes, or a wait for returning players ends; never while the session waits for players.
     pub fn wake_at(&self) -> Option<Time> {
         match &self.returning {
             Some(returning) => returning.until(),
@@ -255,22 +255,22 @@ impl Session {
         }
     }
 
-    /// A peer's input for a tick. Late ones and repeats change nothing but the counts.
+    /// Handles a peer's input for a tick. Late and repeated inputs change only the counts.
     pub fn input(&mut self, now: Time, member: Member, tick: Tick, input: Opaque) -> Result<(), Malformed> {
         let closed = self.history.last();
         let epoch = self.epoch.ok_or(Malformed::Forbidden("inputs begin with the session"))?;
         let slack_us = self.due(epoch, tick).as_micros() as i64 - now.as_micros() as i64;
-        // A relay that is late itself has not closed what is due: its lateness is not the player's.
+        // A late relay has not closed what is due: its lateness is not the player's.
         let slack_us = Some(slack_us).filter(|_| now <= self.due(epoch, closed.next()));
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
-        let seat = seat.ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
+        let seat = seat.ok_or(Malformed::Forbidden("only a seated peer sends inputs"))?;
         let Some(seat_slot) = &mut self.seat_slots[seat.index()] else { return Ok(()) };
         seat_slot.take(now, tick, closed, slack_us, input)?;
         self.note_level(member);
         Ok(())
     }
 
-    /// What a peer says besides its inputs. A peer may be a stranger: what does not fit is refused.
+    /// Handles a peer's other messages. A peer may be untrusted: messages that do not fit are refused.
     pub fn on_message(
         &mut self,
         now: Time,
@@ -305,7 +305,7 @@ impl Session {
         Ok(())
     }
 
-    /// A peer has lost ticks.
+    /// A peer asks for ticks that it lost.
     fn resend(&mut self, now: Time, member: Member, from: Tick, out: &mut Out) {
         self.send_ticks(out);
         let first = self.history.first();
@@ -322,7 +322,7 @@ impl Session {
         }
     }
 
-    /// A peer's figures about itself.
+    /// Handles a peer's own diagnostics.
     pub fn on_diagnostics(&mut self, member: Member, diagnostics: Diagnostics) {
         if let Some(membership) = self.members.get_mut(&member) {
             membership.diagnostics = Some(diagnostics);
@@ -330,7 +330,7 @@ impl Session {
         self.choose_batch();
     }
 
-    /// Puts as many ticks into a packet as the nearest player hardly feels.
+    /// Chooses how many ticks go into a packet: as many as the nearest player hardly notices.
     fn choose_batch(&mut self) {
         let players = self.members.values().filter(|membership| membership.seat.is_some());
         let rtt_us = players.map(|player| player.diagnostics.as_ref().map_or(0, |it| it.link_rtt_us)).min();
@@ -355,7 +355,7 @@ impl Session {
             }
             self.close(now, out);
         }
-        // Stalled for longer than is made up for: the clock of the session stands still for the rest.
+        // The stall was longer than is caught up: the session's clock stands still for the rest.
         if let Some(at) = self.wake_at() {
             let behind_us = now.micros_since(at);
             self.epoch = self.epoch.map(|epoch| epoch.plus_micros(behind_us));
@@ -392,7 +392,7 @@ impl Session {
         }
     }
 
-    /// Sends the closed ticks that have not been sent to everybody.
+    /// Sends the closed ticks that have not been sent to all members.
     fn send_ticks(&mut self, out: &mut Out) {
         if self.unsent == 0 {
             return;
@@ -408,7 +408,7 @@ impl Session {
                 out.push_again(Output::Send(*member, Channel::Input));
             }
         } else {
-            // Many seats with long inputs, all changed at once: too much to be repeated in every packet.
+            // Many seats with long inputs, all changed at once: too large to be repeated in every packet.
             out.take_back();
             for (member, _) in self.members.iter().filter(|(_, it)| it.stage.takes_ticks()) {
                 self.send_history(*member, first, out);
@@ -431,7 +431,7 @@ impl Session {
         }
     }
 
-    /// What those who take part are to each other when states are compared.
+    /// What a comparison of states needs to know about the session.
     fn floor(&self) -> Floor<'_> {
         Floor {
             id: self.id,
@@ -441,14 +441,14 @@ impl Session {
         }
     }
 
-    /// Has states compared.
+    /// Runs a part of the desync check.
     fn compare(&mut self, out: &mut Out, work: impl FnOnce(&mut Agreement, &Floor<'_>, &mut Out)) {
         let mut agreement = core::mem::take(&mut self.agreement);
         work(&mut agreement, &self.floor(), out);
         self.agreement = agreement;
     }
 
-    /// What a replay of the log has after a tick that was to be judged; none if nobody can replay it.
+    /// Handles the state of the judged tick from a replay of the log; none if it cannot be replayed.
     pub fn on_verdict(&mut self, now: Time, tick: Tick, state: Option<Vec<u8>>, out: &mut Out) {
         self.compare(out, |agreement, floor, out| agreement.on_verdict(now, floor, tick, state, out));
     }
@@ -459,7 +459,7 @@ pub(crate) fn send<T: serde::Serialize>(out: &mut Out, to: Member, channel: Chan
     out.push(Output::Send(to, channel), |bytes| message::put(bytes, message));
 }
 
-/// A session's answer to somebody it does not take.
+/// Refuses a join.
 pub(crate) fn refuse(out: &mut Out, member: Member, why: &str) {
     send(out, member, Channel::Control, &ToPeer::Refused { why: why.to_string() });
 }

@@ -1,4 +1,4 @@
-//! Who comes back: as who it was, with what it has, and nobody else does.
+//! Resume: a peer with a valid claim gets its seat and its progress back, and no other peer does.
 
 use postcard_schema::Schema;
 use sametick_lockstep::message::{self, About, Claim, Join, Resume, ToPeer, ToRelay};
@@ -12,7 +12,7 @@ use sametick_wire::Channel;
 use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
 
-/// What came of something that happened to the relay.
+/// The relay's output for one event.
 #[derive(Default)]
 struct Came {
     messages: Vec<(Member, ToPeer)>,
@@ -81,7 +81,7 @@ impl Den {
     }
 }
 
-/// Seat, first tick that follows, and claim of whoever was welcomed.
+/// Seat, first tick that follows, and claim of a welcomed member.
 fn welcomed(came: &Came, member: u64) -> (Option<Seat>, Tick, Claim) {
     let welcome = came.messages.iter().find_map(|(to, message)| match message {
         ToPeer::Welcome { seat, first, claim, .. } if *to == Member(member) => Some((*seat, *first, *claim)),
@@ -103,7 +103,7 @@ fn having(claim: Claim, tick: u32) -> Option<Resume> {
 }
 
 #[test]
-fn who_comes_back_before_its_last_link_is_found_dead_never_left() {
+fn a_peer_back_before_its_old_link_times_out_never_left() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     let came = den.join(3, Some(Seat(0)), having(claim, 20));
@@ -118,14 +118,14 @@ fn who_comes_back_before_its_last_link_is_found_dead_never_left() {
     assert!(sent_first.is_some_and(|first| first <= Tick(21)));
     let later = den.run_until_tick(31);
     assert!(came.records.is_empty() && later.records.is_empty(), "for the game nothing happened");
-    // The old link's end, which is noticed at last, takes nothing away.
+    // The end of the old link, noticed late, takes nothing away.
     let came = den.handle(Input::Closed(Member(1), Leaving::TimedOut));
     assert!(came.records.is_empty() && came.closed.is_empty());
     assert!(den.run_until_tick(32).records.is_empty());
 }
 
 #[test]
-fn an_old_or_invented_claim_takes_nobodys_seat() {
+fn an_old_or_invented_claim_takes_no_seat() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     den.join(3, Some(Seat(0)), having(claim, 20));
@@ -140,7 +140,7 @@ fn an_old_or_invented_claim_takes_nobodys_seat() {
 }
 
 #[test]
-fn a_claim_is_good_until_its_owner_shows_that_it_has_the_next() {
+fn a_claim_is_valid_until_an_input_shows_the_next_arrived() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     den.join(3, Some(Seat(0)), having(claim, 20));
@@ -155,7 +155,7 @@ fn a_claim_is_good_until_its_owner_shows_that_it_has_the_next() {
 }
 
 #[test]
-fn a_join_that_was_overtaken_by_a_later_link_does_not_end_that() {
+fn an_overtaken_join_does_not_close_the_later_link() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     den.join(4, Some(Seat(0)), having(claim, 20));
@@ -165,7 +165,7 @@ fn a_join_that_was_overtaken_by_a_later_link_does_not_end_that() {
 }
 
 #[test]
-fn a_seat_that_was_given_up_is_had_again_or_another_one() {
+fn a_resuming_peer_gets_its_free_seat_or_another() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     den.handle(Input::Closed(Member(1), Leaving::TimedOut));
@@ -174,7 +174,7 @@ fn a_seat_that_was_given_up_is_had_again_or_another_one() {
     let came = den.join(3, Some(Seat(0)), having(claim, 25));
     assert_eq!(welcomed(&came, 3).0, Some(Seat(0)));
     assert!(matches!(&came.records[..], [Record::Joined { seat: Seat(0), .. }]), "{:?}", came.records);
-    // Somebody else sits there when it comes back once more: it takes what is free.
+    // Another player has the seat when it comes back once more: it takes a free one.
     let (_, _, claim) = welcomed(&came, 3);
     for member in [2, 3] {
         den.handle(Input::Closed(Member(member), Leaving::TimedOut));
@@ -186,7 +186,7 @@ fn a_seat_that_was_given_up_is_had_again_or_another_one() {
 }
 
 #[test]
-fn back_within_the_same_tick_is_not_to_have_left() {
+fn a_peer_back_within_the_same_tick_never_left() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     den.handle(Input::Closed(Member(1), Leaving::Left));
@@ -196,7 +196,7 @@ fn back_within_the_same_tick_is_not_to_have_left() {
 }
 
 #[test]
-fn back_before_its_first_tick_is_to_sit_down_once() {
+fn a_peer_back_before_its_first_tick_joins_once() {
     let mut den = Den::new(1);
     two_at_tick_30(&mut den);
     den.handle(Input::Closed(Member(2), Leaving::Left));
@@ -210,7 +210,7 @@ fn back_before_its_first_tick_is_to_sit_down_once() {
 }
 
 #[test]
-fn after_a_restart_of_the_relay_everybody_begins_anew() {
+fn after_a_restart_with_a_new_secret_all_peers_begin_anew() {
     let claim = two_at_tick_30(&mut Den::new(1));
     let mut den = Den::new(2);
     den.join(1, None, None);
@@ -221,7 +221,7 @@ fn after_a_restart_of_the_relay_everybody_begins_anew() {
 }
 
 #[test]
-fn what_a_peer_cannot_have_is_sent_from_the_beginning() {
+fn a_peer_with_an_impossible_tick_is_sent_all_ticks() {
     let mut den = Den::new(1);
     let claim = two_at_tick_30(&mut den);
     for (member, have) in [(3, 31), (4, 3_000), (5, u32::MAX)] {
@@ -250,7 +250,7 @@ impl Game for Count {
     }
 }
 
-/// The messages of a peer, which does nothing else.
+/// The messages that a peer sends next.
 fn said(peer: &mut Peer<Count>) -> Vec<ToRelay> {
     let (mut messages, mut buf) = (vec![], vec![]);
     while let peer::Output::Send(Channel::Control) = peer.poll_output(&mut buf) {
@@ -260,7 +260,7 @@ fn said(peer: &mut Peer<Count>) -> Vec<ToRelay> {
 }
 
 #[test]
-fn who_is_turned_down_when_it_comes_back_does_not_play_on() {
+fn a_peer_refused_on_rejoin_does_not_play_on() {
     let join = JoinAs {
         setup: (),
         seed: 0,
@@ -308,7 +308,7 @@ fn who_is_turned_down_when_it_comes_back_does_not_play_on() {
 }
 
 #[test]
-fn everybody_is_told_who_is_there() {
+fn every_member_gets_the_roster() {
     let mut den = Den::new(1);
     let names = |came: &Came, member: u64| -> Vec<String> {
         let roster = came.messages.iter().rev().find_map(|(to, message)| match message {

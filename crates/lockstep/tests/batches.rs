@@ -1,4 +1,4 @@
-//! Inputs that wait to be sent together keep their own ticks, whatever happens in between.
+//! Inputs that wait to be sent together keep their ticks when inputs between them are skipped.
 
 use postcard_schema::Schema;
 use sametick_lockstep::message::{self, About, Claim, ToPeer, put_ticks, read_inputs};
@@ -28,7 +28,7 @@ impl Game for Count {
     }
 }
 
-/// Lets the peer act until `until`, each input being the number of its tick; checks every input that it sends.
+/// Runs the peer until `until`, each input being the number of its tick; checks every input that it sends.
 fn run(peer: &mut Peer<Count>, path: Path, now: &mut Time, until: Time, sent: &mut u32) {
     let mut buf = vec![];
     while *now <= until {

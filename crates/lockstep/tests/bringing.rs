@@ -1,4 +1,4 @@
-//! A copy of a session that a peer has kept is where the session begins again, if nothing else is left of it.
+//! A session that is lost everywhere else begins again from the copy that a peer has kept.
 
 use postcard_schema::Schema;
 use sametick_lockstep::assignment::SeatAssignment;
@@ -21,7 +21,7 @@ use sametick_wire::identity::PlayerId;
 use sametick_wire::pair::Side;
 use serde::{Deserialize, Serialize};
 
-/// A game that never forgets what was done, with as much to carry as its setup says.
+/// A game that never forgets an input, with a state as large as its setup says.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 struct Laden {
     tick: u32,
@@ -55,9 +55,9 @@ fn come(trial: &mut Trial<Laden>, bytes: u32) -> usize {
     trial.join(4, &bytes, move |_, tick| ((tick.0 / 9 + number) % 5) as u8)
 }
 
-/// Somebody comes who brings a copy.
+/// A player joins with a copy.
 fn bring(trial: &mut Trial<Laden>, copy: &SessionCopy) -> usize {
-    // Its own setup is another: that of the copy counts.
+    // Its own setup differs: the copy's is used.
     let index = come(trial, 1);
     let player = &mut trial.players[index];
     player.peer.bring(copy.clone());
@@ -66,7 +66,7 @@ fn bring(trial: &mut Trial<Laden>, copy: &SessionCopy) -> usize {
     index
 }
 
-/// What a player of a session has kept of it.
+/// The copy of a session that a player has kept.
 fn kept(seed: u64, millis: u64, bytes: u32) -> SessionCopy {
     let mut trial: Trial<Laden> = Trial::new(seed, "rtt=30ms".parse().unwrap());
     (0..3).for_each(|_| _ = come(&mut trial, bytes));
@@ -83,7 +83,7 @@ fn brought(trial: &Trial<Laden>, index: usize) -> Option<Brought> {
     trial.players[index].peer.brought()
 }
 
-/// Plays what the relay has closed since, from the copy.
+/// Replays the ticks the relay has closed since, from the copy.
 fn replay(copy: &SessionCopy, records: &[Record], to: Tick) -> StateHash {
     let (mut state, mut inputs) = (from_canonical::<Laden>(&copy.save.state).unwrap(), Inputs::new());
     for record in records {
@@ -124,7 +124,7 @@ fn a_session_begins_again_with_a_copy_on_any_network() {
 }
 
 #[test]
-fn whoever_sat_there_has_left_and_seats_are_given_anew() {
+fn the_copys_players_have_left_and_seats_are_given_anew() {
     let copy = kept(1, 3_000, 10);
     assert_eq!(copy.save.table.taken().count(), 3);
     let mut trial: Trial<Laden> = Trial::new(1, "rtt=20ms".parse().unwrap());
@@ -140,7 +140,7 @@ fn whoever_sat_there_has_left_and_seats_are_given_anew() {
 }
 
 #[test]
-fn of_two_copies_that_of_the_first_counts_and_the_other_is_told() {
+fn of_two_copies_the_first_peers_is_used() {
     let (older, newer) = (kept(2, 3_000, 10), kept(2, 5_000, 10));
     let mut trial: Trial<Laden> = Trial::new(2, "rtt=20ms".parse().unwrap());
     let first = bring(&mut trial, &older);
@@ -163,7 +163,7 @@ fn a_session_that_runs_needs_no_copy() {
     let Some(Brought::NotNeeded { ours, theirs, .. }) = brought(&trial, late) else { panic!() };
     assert!(ours == copy.save.tick && theirs > ours);
     assert_eq!(*trial.players[late].peer.status(), Status::Playing);
-    // Also the very copy that the session began with is not needed any more.
+    // The very copy that the session began with is not needed any more either.
     let mut trial: Trial<Laden> = Trial::new(3, "rtt=20ms".parse().unwrap());
     bring(&mut trial, &copy);
     trial.run_millis(2_000);
@@ -171,14 +171,14 @@ fn a_session_that_runs_needs_no_copy() {
     trial.run_millis(2_000);
     let Some(Brought::NotNeeded { ours, theirs, is_same: true }) = brought(&trial, late) else { panic!() };
     assert!(ours == copy.save.tick && theirs > ours);
-    // The next copy is of this session, and of what has happened since.
+    // The next copy is of this session and contains what has happened since.
     let again = trial.players[late].peer.copy("trial").unwrap();
     assert!(again.save.tick > theirs);
     assert_eq!(again.check::<Laden>("trial"), Ok(()));
 }
 
 #[test]
-fn if_the_first_goes_while_its_copy_is_on_its_way_the_next_begins() {
+fn if_the_first_peer_leaves_during_its_copy_the_next_begins() {
     let copy = kept(4, 3_000, 2_000_000);
     let mut trial: Trial<Laden> = Trial::new(4, "rtt=80ms,rate=4mbit".parse().unwrap());
     let first = bring(&mut trial, &copy);
@@ -193,7 +193,7 @@ fn if_the_first_goes_while_its_copy_is_on_its_way_the_next_begins() {
     assert_eq!(*trial.players[third].peer.status(), Status::Playing);
 }
 
-/// A copy that is checked before it is brought names what does not fit.
+/// A check before bringing names what does not fit.
 #[test]
 fn a_copy_that_does_not_fit_says_what_differs() {
     let good = kept(5, 2_000, 10);
@@ -225,7 +225,7 @@ fn a_copy_that_does_not_fit_says_what_differs() {
     assert_eq!(nonsense, Unfit::State);
 }
 
-/// A relay without peers, and what it says.
+/// A relay without peers, and the messages it sent.
 struct Den {
     relay: Relay,
     now: Time,
@@ -318,7 +318,7 @@ impl Den {
         })
     }
 
-    /// Answers what was asked for last, with the bytes of this state.
+    /// Answers the last request with the bytes of this state.
     fn give(&mut self, member: u64, state: &[u8]) -> bool {
         let asked = self.said.iter().rev().find_map(|(to, message)| match message {
             ToPeer::GivePiece { tick, offset, bytes } if *to == Member(member) => {
@@ -340,7 +340,7 @@ impl Den {
 }
 
 #[test]
-fn what_is_not_as_announced_is_refused_and_the_next_begins() {
+fn a_copy_unlike_its_head_is_refused_and_the_next_begins() {
     let mut den = Den::new(false);
     den.join(1, offered(head()));
     den.join(2, None);
@@ -357,7 +357,7 @@ fn what_is_not_as_announced_is_refused_and_the_next_begins() {
 }
 
 #[test]
-fn a_head_that_cannot_be_is_refused_in_words() {
+fn an_impossible_head_is_refused_with_a_reason() {
     let table = {
         let mut inputs = Inputs::new();
         inputs.join(Seat(5));
@@ -386,7 +386,7 @@ fn a_head_that_cannot_be_is_refused_in_words() {
 }
 
 #[test]
-fn a_copy_is_waited_for_three_seconds_a_piece_and_not_for_ever() {
+fn each_piece_of_a_copy_and_the_whole_copy_time_out() {
     let mut den = Den::new(false);
     den.join(1, offered(head()));
     den.join(2, None);
@@ -410,7 +410,7 @@ fn a_copy_is_waited_for_three_seconds_a_piece_and_not_for_ever() {
 }
 
 #[test]
-fn only_pieces_are_heard_from_who_has_not_joined() {
+fn a_peer_that_has_not_joined_may_only_send_pieces() {
     let mut den = Den::new(false);
     den.join(1, offered(head()));
     den.join(2, None);
@@ -428,7 +428,7 @@ fn only_pieces_are_heard_from_who_has_not_joined() {
 }
 
 #[test]
-fn what_was_found_counts_more_than_what_is_brought() {
+fn a_stored_session_takes_precedence_over_a_copy() {
     let facts = Facts {
         name: "den".into(),
         game: "laden".into(),
@@ -450,7 +450,7 @@ fn what_was_found_counts_more_than_what_is_brought() {
     assert_eq!(den.brought, []);
 }
 
-/// The number of a session is its own, unless it cannot be or something of that name is there that must not be written over.
+/// The id of a session is its start time, unless that is implausible or would overwrite stored data.
 #[test]
 fn a_session_keeps_the_time_at_which_it_began() {
     let began = |found: Found| {
@@ -469,7 +469,7 @@ fn a_session_keeps_the_time_at_which_it_began() {
 }
 
 #[test]
-fn where_somebody_else_decides_nobody_brings_anything() {
+fn a_join_on_assignment_brings_no_copy() {
     let mut den = Den::new(true);
     den.handle(Input::Opened(Member(1), key(), SchemaHash::from_bytes([0; 32])));
     let assignment = SeatAssignment {
@@ -491,7 +491,7 @@ fn where_somebody_else_decides_nobody_brings_anything() {
 }
 
 #[test]
-fn there_is_room_for_so_many_copies_at_once() {
+fn the_number_of_copies_at_once_is_limited() {
     let mut den = Den::new(false);
     for member in 0..=MAX_BRINGING as u64 {
         let key = SessionKey { name: format!("den {member}"), ..key() };

@@ -1,4 +1,4 @@
-//! Joining a session that has been running for a while: by a save that a player gave, without anybody else noticing.
+//! Late join with a save that a player gave; the other players do not notice.
 
 use postcard_schema::Schema;
 use sametick_lockstep::compaction::CompactionConfig;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 const SECOND_US: u64 = 1_000_000;
 
-/// A game that never forgets what was done, and has as much to carry as its setup says.
+/// A game that never forgets an input, with a state as large as its setup says.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 struct Heavy<const HZ: u16> {
     tick: u32,
@@ -53,7 +53,7 @@ impl<const HZ: u16> Game for Heavy<HZ> {
     }
 }
 
-/// Saves every so many seconds, and for whoever has to catch up with more than three.
+/// Saves every so many seconds, and for a peer that has to catch up with more than three.
 fn saving_every(seconds: u64) -> RelayConfig {
     let compaction = CompactionConfig {
         every_us: seconds * SECOND_US,
@@ -68,7 +68,7 @@ fn session<G: Game>(trial: &Trial<G>) -> &Session {
     trial.relay.sessions().next().expect("it runs").1
 }
 
-/// Somebody joins who toggles a bit now and then.
+/// A player joins who toggles a bit now and then.
 fn come<const HZ: u16>(trial: &mut Trial<Heavy<HZ>>, bytes: u32) -> usize {
     let number = trial.players.len() as u32;
     trial.join(32, &bytes, move |_, tick| ((tick.0 / 9 + number) % 5) as u8)
@@ -83,7 +83,7 @@ fn snapshots(records: &[Record]) -> Vec<Tick> {
 }
 
 #[test]
-fn whoever_comes_late_begins_with_a_save_and_is_in_sync() {
+fn a_late_joiner_begins_with_a_save_and_is_in_sync() {
     for seed in 0..12 {
         let network =
             ["rtt=20ms", "rtt=120ms,jitter=20ms,loss=5%", "rtt=60ms,loss=20%,dup=20%"][seed as usize % 3];
@@ -106,7 +106,7 @@ fn whoever_comes_late_begins_with_a_save_and_is_in_sync() {
     }
 }
 
-/// At the relay's clock the joiner's own save is newer than three seconds, or somebody waited for nothing.
+/// By the relay's clock the joiner's save is newer than three seconds, or the wait was for nothing.
 #[test]
 fn a_join_makes_a_save_if_there_is_much_to_catch_up_with() {
     let mut trial: Trial<Heavy<60>> = Trial::with_config(1, "rtt=40ms".parse().unwrap(), saving_every(1_000));
@@ -119,14 +119,14 @@ fn a_join_makes_a_save_if_there_is_much_to_catch_up_with() {
     assert!(saves.len() == 1 && saves[0] > Tick(1_100), "{saves:?}");
     assert_eq!(trial.players[late].peer.stats().loads, 1);
     assert_eq!(*trial.players[late].peer.status(), Status::Playing);
-    // The next one finds that it is good enough, also while the first may still be catching up.
+    // For the next joiner the save is recent enough, also while the first may still be catching up.
     let next = come(&mut trial, 500);
     trial.run_millis(1_000);
     assert_eq!((snapshots(&trial.records).len(), trial.players[next].peer.stats().loads), (1, 1));
 }
 
 #[test]
-fn without_a_save_everything_is_sent_as_ever() {
+fn without_a_save_all_ticks_are_sent() {
     let mut trial: Trial<Heavy<60>> = Trial::new(1, "rtt=40ms".parse().unwrap());
     come(&mut trial, 500);
     trial.run_millis(20_000);
@@ -137,7 +137,7 @@ fn without_a_save_everything_is_sent_as_ever() {
     assert!(peer.catching_up().ticks.0 > 1_200);
 }
 
-/// What lies before a save is forgotten once nobody can need it, and sessions go on for ever.
+/// Ticks before a save are forgotten once no peer can need them, so sessions can go on for ever.
 #[test]
 fn the_hot_log_stays_short() {
     let mut trial: Trial<Heavy<10>> = Trial::with_config(1, "rtt=40ms".parse().unwrap(), saving_every(10));
@@ -150,17 +150,17 @@ fn the_hot_log_stays_short() {
         most = most.max(history.last().ticks_since(history.first()));
     }
     assert!(session(&trial).history().first() > Tick(3_000));
-    // A minute for those who come back, and a segment.
+    // A minute for peers that come back, and a segment.
     assert!(most <= 600 + 300 + 100, "{most}");
     let late = come(&mut trial, 100);
     trial.run_millis(5_000);
     assert_eq!(*trial.players[late].peer.status(), Status::Playing);
 }
 
-/// Twenty at once, with a mebibyte each, over lines of four megabits: those who play omit nothing, and none of their inputs comes
-/// late, neither while one of them gives the save nor while the others take it.
+/// Twenty peers with a state of a mebibyte each, over lines of four megabits: players have no omissions and no late
+/// inputs, neither while one of them gives the save nor while the others load it.
 #[test]
-fn twenty_join_at_once_and_nobody_feels_it() {
+fn twenty_join_at_once_and_no_player_notices() {
     let network = "rtt=50ms,rate=4mbit,queue=64kB";
     let mut trial: Trial<Heavy<20>> = Trial::with_config(3, network.parse().unwrap(), saving_every(12));
     let players: Vec<usize> = (0..4).map(|_| come(&mut trial, 1 << 20)).collect();
@@ -193,7 +193,7 @@ fn twenty_join_at_once_and_nobody_feels_it() {
     trial.run_millis(500);
 }
 
-/// One relay with peers that only speak the protocol.
+/// A relay with peers that only send messages.
 struct Den {
     relay: Relay,
     now: Time,
@@ -268,7 +268,7 @@ impl Den {
         self.handle(Input::Message(Member(member), Channel::Control, &message::to_bytes(message)))
     }
 
-    /// Lets time pass to a tick; at every check these members say what they have.
+    /// Runs to a tick; at every check these members report this state.
     fn run_to(&mut self, tick: u32, members: &[u64], state: &[u8]) -> Came {
         let mut all = Came::default();
         while self.session().history().last() < Tick(tick) {
@@ -295,7 +295,7 @@ impl Came {
         self.wanted.extend(other.wanted);
     }
 
-    /// Who is asked for a save, and of which tick.
+    /// The member that is asked for a save, and the tick.
     fn asked(&self) -> Option<(u64, Tick)> {
         self.messages.iter().find_map(|(to, message)| match message {
             ToPeer::GiveSave { tick } => Some((to.0, *tick)),
@@ -320,7 +320,7 @@ impl Came {
 }
 
 #[test]
-fn where_somebody_plays_along_players_are_asked_only_if_that_fails() {
+fn players_are_asked_for_a_save_only_if_the_driver_has_none() {
     let state = [7; 100];
     for knows in [true, false] {
         let mut den = Den::new(false);
@@ -331,7 +331,7 @@ fn where_somebody_plays_along_players_are_asked_only_if_that_fails() {
         let came = den.run_to(630, &[1], &state);
         let [wanted] = came.wanted[..] else { panic!("asked once: {:?}", came.wanted) };
         assert_eq!((came.asked(), came.saves), (None, 0));
-        // Whoever joins meanwhile waits for it.
+        // A peer that joins meanwhile waits for the save.
         assert_eq!(den.join(2).welcome(), None);
         let id = den.id();
         let came = den.handle(Input::Made(id, wanted, knows.then(|| state.to_vec())));
@@ -346,7 +346,7 @@ fn where_somebody_plays_along_players_are_asked_only_if_that_fails() {
     }
 }
 
-/// Gives the whole of a state to the relay that asks for it.
+/// Gives a whole state to the relay that asks for it.
 fn give(den: &mut Den, member: u64, tick: Tick, state: &[u8]) -> Came {
     let mut came = den.say(member, &ToRelay::Offer { tick, bytes: Some(state.len() as u32) });
     while let Some((tick, offset, bytes)) = came.pieces().last().copied() {
@@ -359,18 +359,18 @@ fn give(den: &mut Den, member: u64, tick: Tick, state: &[u8]) -> Came {
 }
 
 #[test]
-fn whoever_lies_or_says_nothing_is_passed_over_and_the_relay_hashes_itself() {
+fn a_peer_that_lies_or_is_silent_gives_no_save() {
     let (mut den, state) = (Den::new(false), vec![7u8; 5_000]);
     (1..=3).for_each(|member| drop(den.join(member)));
     let came = den.run_to(630, &[1, 2, 3], &state);
     let (first, tick) = came.asked().unwrap();
     assert!(tick > Tick(560));
-    // The bytes are not those that were agreed on.
+    // The bytes do not have the agreed hash.
     let came = give(&mut den, first, tick, &[8; 5_000]);
     assert_eq!((came.saves, den.session().save()), (0, None));
     let (second, _) = came.asked().unwrap();
     assert_ne!(first, second);
-    // Nothing comes.
+    // Nothing arrives.
     let came = den.run_to(630 + 60 * 4, &[1, 2, 3], &state);
     let (third, tick) = came.asked().unwrap();
     assert!(third != first && third != second);
@@ -383,12 +383,12 @@ fn whoever_lies_or_says_nothing_is_passed_over_and_the_relay_hashes_itself() {
 }
 
 #[test]
-fn where_nobody_can_give_a_save_a_replay_is_asked_for() {
+fn if_no_peer_can_give_a_save_a_replay_is_asked_for() {
     let (mut den, state) = (Den::new(false), vec![7u8; 50]);
     den.join(1);
     let came = den.run_to(630, &[1], &state);
     let (_, tick) = came.asked().unwrap();
-    // It has none, and then none to come either.
+    // It has no state, and then none for a future tick either.
     let came = den.say(1, &ToRelay::Offer { tick, bytes: None });
     let (_, ahead) = came.asked().unwrap();
     assert!(ahead > tick);
@@ -414,7 +414,7 @@ fn the_end_of_a_session_that_is_stored_is_saved_by_replay() {
 }
 
 #[test]
-fn where_saves_are_stored_nothing_is_forgotten_before() {
+fn nothing_is_forgotten_before_its_save_is_stored() {
     let (mut den, state) = (Den::new(true), vec![7u8; 50]);
     den.join(1);
     let mut ticks = 0;
@@ -434,12 +434,12 @@ fn where_saves_are_stored_nothing_is_forgotten_before() {
     assert_eq!(came.records, [marker]);
     assert!(!den.session().history().is_whole());
     assert!(den.session().history().first().0 + 60 * 60 <= ticks, "a minute is kept for those who come back");
-    // Once more changes nothing.
+    // A second report changes nothing.
     assert!(den.handle(Input::Saved(den.id(), tick)).records.is_empty());
 }
 
 #[test]
-fn whoever_joins_waits_for_a_save_only_for_so_long() {
+fn a_join_waits_for_a_save_only_for_a_limited_time() {
     let (mut den, state) = (Den::new(false), vec![7u8; 50]);
     den.join(1);
     den.run_to(500, &[1], &state);
@@ -455,15 +455,15 @@ fn whoever_joins_waits_for_a_save_only_for_so_long() {
     }
     assert!((JOIN_PATIENCE_US..JOIN_PATIENCE_US + 40_000).contains(&den.now.micros_since(asked_at)));
     assert_eq!(late.welcome(), Some((Tick(1), None)));
-    // What comes later is good for the next.
+    // A save that comes later is used for the next joiner.
     assert_eq!(give(&mut den, 1, tick, &state).saves, 1);
     let (first, save) = den.join(3).welcome().unwrap();
     assert_eq!((first, save.unwrap().hash), (tick.next(), HASH(&state)));
 }
 
-/// What somebody needs who catches up is kept for a minute; after that it begins again, with a newer save.
+/// What a peer needs to catch up is kept for a minute; after that it begins again with a newer save.
 #[test]
-fn whoever_falls_behind_while_catching_up_begins_again_with_a_newer_save() {
+fn a_joiner_that_falls_behind_begins_again_with_a_newer_save() {
     let (mut den, state) = (Den::new(false), vec![7u8; 50]);
     den.join(1);
     let came = den.run_to(630, &[1], &state);
@@ -490,9 +490,9 @@ fn whoever_falls_behind_while_catching_up_begins_again_with_a_newer_save() {
     assert!(matches!(&came.messages[..], [] | [(Member(2), ToPeer::Ticks { .. }), ..]));
 }
 
-/// Somebody's pieces are answered, and nobody gets more than was said.
+/// A peer's requests for pieces are answered, and other requests close its link.
 #[test]
-fn pieces_are_given_as_they_are_asked_for_and_nonsense_is_refused() {
+fn pieces_are_sent_as_asked_for_and_nonsense_is_refused() {
     let (mut den, state) = (Den::new(false), (0..40_000u32).map(|at| at as u8).collect::<Vec<_>>());
     den.join(1);
     let came = den.run_to(630, &[1], &state);
@@ -512,7 +512,7 @@ fn pieces_are_given_as_they_are_asked_for_and_nonsense_is_refused() {
         got.extend(piece.bytes);
     }
     assert_eq!(got, state);
-    // Another tick may be meant, of a save that was; those who play need none.
+    // Another tick may be of an earlier save; peers that play need no pieces.
     assert!(den.say(2, &ToRelay::Want { tick: Tick(3), offset: 0 }).closed.is_empty());
     assert!(den.say(1, &ToRelay::Want { tick, offset: 0 }).messages.is_empty());
     for (member, offset) in [(3, 1), (4, 49_152)] {
@@ -523,9 +523,9 @@ fn pieces_are_given_as_they_are_asked_for_and_nonsense_is_refused() {
 
 type Small = Heavy<60>;
 
-/// It kept what it had of the session before while the save of the next was on its way, and came back with it.
+/// Regression: a peer kept the state of the session before while it loaded the next one's save, and resumed with it.
 #[test]
-fn what_is_left_of_another_session_is_gone_before_a_save_comes() {
+fn state_of_another_session_is_dropped_before_a_save_comes() {
     let good = to_canonical(&Small::new(&50_000)).unwrap();
     let (mut peer, _) = peer_that_loads(head_of(&to_canonical(&Small::new(&5)).unwrap()));
     let bytes = to_canonical(&Small::new(&5)).unwrap();
@@ -612,7 +612,7 @@ fn head_of(bytes: &[u8]) -> SaveHead {
     SaveHead { tick: Tick(300), hash: HASH(bytes), bytes: bytes.len() as u32, table }
 }
 
-/// Plays this many quiet ticks into a history, and gives them as the relay sends them.
+/// Plays this many quiet ticks into a history, and returns the relay's messages with them.
 fn quiet_ticks(count: u32) -> Vec<ToPeer> {
     let mut history = History::default();
     (0..count).for_each(|_| history.push(&Inputs::new()));
@@ -625,7 +625,7 @@ fn quiet_ticks(count: u32) -> Vec<ToPeer> {
     all
 }
 
-/// However much there is to catch up with, whoever drives a peer is back in a moment: on a slow machine after few ticks.
+/// However much there is to catch up with, a call returns quickly: on a slow machine after few ticks.
 #[test]
 fn catching_up_comes_in_slices() {
     for (slice_us, most) in [(0, 4_096), (30_000, 128)] {
@@ -659,7 +659,7 @@ fn catching_up_comes_in_slices() {
 }
 
 #[test]
-fn a_save_that_is_not_what_was_announced_is_refused_and_says_so() {
+fn a_save_unlike_its_head_is_refused_with_a_reason() {
     let good = to_canonical(&Small::new(&50)).unwrap();
     let lies: [(SaveHead, Vec<u8>); 3] = [
         (SaveHead { hash: StateHash(1), ..head_of(&good) }, good.clone()),
@@ -680,7 +680,7 @@ fn a_save_that_is_not_what_was_announced_is_refused_and_says_so() {
 }
 
 #[test]
-fn pieces_that_nobody_asked_for_are_not_the_protocol() {
+fn pieces_that_were_not_asked_for_are_a_violation() {
     let good = to_canonical(&Small::new(&50_000)).unwrap();
     for (offset, length) in [(1, PIECE_BYTES), (0, PIECE_BYTES - 1), (0, PIECE_BYTES + 1)] {
         let (mut peer, _) = peer_that_loads(head_of(&good));
@@ -692,7 +692,7 @@ fn pieces_that_nobody_asked_for_are_not_the_protocol() {
 }
 
 #[test]
-fn what_has_come_of_a_save_is_not_asked_for_again_over_another_link() {
+fn received_pieces_are_not_asked_for_again_on_a_new_link() {
     let good = to_canonical(&Small::new(&50_000)).unwrap();
     let (mut peer, wants) = peer_that_loads(head_of(&good));
     assert_eq!(

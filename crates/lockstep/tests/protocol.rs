@@ -1,4 +1,4 @@
-//! The examples of the lockstep messages in docs/protocol.md are what the code does.
+//! The examples of the lockstep messages in docs/protocol.md match the code.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use sametick_sim::{Inputs, Seat, StateHash, Tick};
 
 const DOCUMENT: &str = include_str!("../../../docs/protocol.md");
 
-/// Bytes as the document writes them: two digits each, 32 bytes a line.
+/// Bytes as the document writes them: two digits each, 32 bytes per line.
 fn hex(bytes: &[u8]) -> String {
     let mut out = String::new();
     for (at, byte) in bytes.iter().enumerate() {
@@ -29,7 +29,7 @@ fn hex(bytes: &[u8]) -> String {
     out
 }
 
-/// A line of the document: what it is, and its bytes.
+/// A line of the document: its name and its bytes.
 #[track_caller]
 fn documented(what: &str, bytes: &[u8]) {
     let line = format!("{what:9} {}\n", hex(bytes));
@@ -178,7 +178,7 @@ fn reports() {
     documented("Figures", &to_bytes(&diagnostics));
 }
 
-/// Two ticks: seat 1 sits down and holds a button, then lets go of it. First as a run, then as history keeps it.
+/// Two ticks: seat 1 is taken and holds a button, then releases it. First as a run, then as history keeps it.
 fn coded_ticks() -> (Vec<u8>, Vec<u8>) {
     let (mut one, mut two) = (Inputs::new(), Inputs::new());
     one.join(Seat(1));

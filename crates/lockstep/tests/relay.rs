@@ -1,4 +1,4 @@
-//! The relay's rules: who meets whom, who is refused, who is closed.
+//! The relay's rules: which peers meet, which joins are refused, and which links are closed.
 
 use sametick_lockstep::message::{self, Join, ToPeer, ToRelay, put_inputs};
 use sametick_lockstep::relay::{Input, LINGER_US, Output, Relay, RelayConfig, SessionKey};
@@ -12,7 +12,7 @@ fn key(build: u8) -> SessionKey {
     SessionKey { build: BuildId::from_bytes([build; 16]), name: "den".into() }
 }
 
-/// So long after the first tick has begun.
+/// A time after the first tick has begun.
 fn at_ms(ms: u64) -> Time {
     Time::from_micros(START_DELAY_US + ms * 1_000)
 }
@@ -23,7 +23,7 @@ fn session(relay: &Relay, build: u8) -> Option<&Session> {
 
 type Sent = (Member, Channel, Vec<u8>);
 
-/// Everything the relay wants sent or closed now.
+/// All messages and closed links of the relay's output now.
 fn drain(relay: &mut Relay) -> (Vec<Sent>, Vec<Member>) {
     let (mut sent, mut closed, mut buf) = (vec![], vec![], vec![]);
     loop {
@@ -122,7 +122,7 @@ fn seats_are_given_lowest_first_and_a_full_session_says_so() {
 }
 
 #[test]
-fn whoever_talks_garbage_is_closed_alone() {
+fn a_peer_that_sends_garbage_is_closed_alone() {
     let mut relay = Relay::new(RelayConfig::default());
     (0..2).for_each(|member| {
         join(&mut relay, Member(member), key(1), 4);
@@ -131,7 +131,7 @@ fn whoever_talks_garbage_is_closed_alone() {
         (Channel::Control, &b"\xff\xff"[..]),
         (Channel::Input, b""),
         (Channel::Chat, b"hello"),
-        // An input for a tick further ahead than anybody plays.
+        // An input for a tick further ahead than allowed.
         (Channel::Input, &{
             let mut out = vec![];
             put_inputs(&mut out, Tick(5_000), [&Opaque::EMPTY].into_iter());
@@ -158,7 +158,7 @@ fn a_name_that_hides_letters_is_refused_by_its_rule() {
 }
 
 #[test]
-fn an_empty_session_waits_for_those_who_come_back_and_is_then_forgotten() {
+fn an_empty_session_waits_for_rejoins_and_is_then_forgotten() {
     let mut relay = Relay::new(RelayConfig::default());
     join(&mut relay, Member(0), key(1), 4);
     relay.handle(Time::ZERO, Input::Closed(Member(0), Leaving::Left));
@@ -206,7 +206,7 @@ fn a_session_can_wait_for_its_players() {
         let join = message::to_bytes(&ToRelay::Join(Join { wait_for: 3, ..asking(4) }));
         relay.handle(Time::ZERO, Input::Message(Member(member), Channel::Control, &join));
         if member == 1 {
-            // Somebody who goes again before it begins leaves no trace.
+            // A player who leaves before it begins leaves no trace.
             relay.handle(Time::ZERO, Input::Closed(Member(1), Leaving::Left));
         }
         let (sent, _) = drain(&mut relay);
@@ -224,7 +224,7 @@ fn a_session_can_wait_for_its_players() {
 }
 
 #[test]
-fn somebody_thrown_out_is_told_and_the_others_see_the_seat_left() {
+fn a_kicked_peer_is_told_and_the_others_see_its_seat_left() {
     let mut relay = Relay::new(RelayConfig::default());
     (0..2).for_each(|member| {
         join(&mut relay, Member(member), key(1), 4);
@@ -252,13 +252,13 @@ fn somebody_thrown_out_is_told_and_the_others_see_the_seat_left() {
     }
     assert_eq!(left, [(Tick(2), Seat(1), Leaving::Kicked)]);
     assert_eq!(session(&relay, 1).unwrap().members(), 1);
-    // Whoever is out has no say any more.
+    // A removed peer's messages are ignored.
     relay.handle(at_ms(35), Input::Message(Member(1), Channel::Control, b"?"));
     assert_eq!(drain(&mut relay).1, [Member(1)]);
 }
 
 #[test]
-fn asking_for_ticks_again_and_again_is_answered_now_and_then() {
+fn repeated_resend_requests_are_rate_limited() {
     let mut relay = Relay::new(RelayConfig::default());
     join(&mut relay, Member(0), key(1), 4);
     relay.handle(at_ms(1_000), Input::Timeout);

@@ -4,11 +4,11 @@ use sametick_lockstep::pair::Trial;
 use sametick_pong::{Pong, Setup, autopilot};
 use sametick_wire::Carrier;
 
-/// What came of a minute.
+/// The figures of a minute.
 struct Minute {
-    /// Inputs that came too late, of the player with the most of them.
+    /// Late inputs of the player with the most of them.
     omissions: u32,
-    /// How long an input takes until its tick is known to have happened, on average.
+    /// The mean input round trip.
     input_ms: u32,
 }
 
@@ -62,7 +62,7 @@ fn a_line_that_loses_5_percent_costs_few_inputs_and_little_time() {
 }
 
 #[test]
-fn extra_sockets_that_come_and_go_cost_nothing_but_a_few_inputs() {
+fn extra_sockets_that_come_and_go_cost_only_a_few_inputs() {
     for seed in 1..=4 {
         let mut trial = four_players(seed, "rtt=60ms,jitter=10ms,loss=3%", Carrier::Stream, 0);
         for turn in 0..30 {

@@ -1,5 +1,5 @@
-//! No allocation per tick in steady state, in relay and peers: counted. The relay keeps what it has closed, in a new
-//! piece of memory every 300 ticks; that is all.
+//! No allocation per tick in steady state, in relay and peers: counted. Only the relay's history takes a new piece of
+//! memory every 300 ticks.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ impl Game for Plain {
     }
 }
 
-/// A network that only takes time, and uses its buffers again.
+/// A network with delay only, which reuses its buffers.
 #[derive(Default)]
 struct Network {
     under_way: VecDeque<(Time, usize, Channel, Vec<u8>)>,
@@ -70,7 +70,7 @@ struct World {
     down: Network,
     rng: Rng,
     buf: Vec<u8>,
-    /// What relay and peers asked for.
+    /// Allocations of the relay and of the peers.
     allocated: [u64; 2],
 }
 

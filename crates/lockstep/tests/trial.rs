@@ -1,4 +1,4 @@
-//! When players of a trial disagree, it says who, about which tick, and about which field.
+//! The failure message of a trial names the players, the tick and the field that differs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -46,20 +46,20 @@ fn trial(players: usize) -> Trial<Race> {
     trial
 }
 
-/// What a trial says when it fails within so many milliseconds.
+/// The message of a trial that fails within so many milliseconds.
 fn failure(trial: &mut Trial<Race>, ms: u64) -> String {
     let result = catch_unwind(AssertUnwindSafe(|| trial.run_millis(ms)));
     *result.expect_err("they disagree").downcast::<String>().unwrap()
 }
 
-/// The tick that a failure names.
+/// The tick in a failure message.
 fn tick_of(failure: &str) -> u32 {
     let (_, rest) = failure.split_once("after tick ").unwrap();
     rest.split_once(' ').unwrap().0.parse().unwrap()
 }
 
 #[test]
-fn two_who_disagree_are_named_with_the_tick_and_both_values_of_the_field() {
+fn a_disagreement_names_players_tick_and_both_field_values() {
     let mut trial = trial(3);
     trial.run_millis(2_000);
     assert!(trial.agreed() > 60);
@@ -69,7 +69,7 @@ fn two_who_disagree_are_named_with_the_tick_and_both_values_of_the_field() {
     let lines: Vec<&str> = failure.lines().collect();
     assert!(lines[0].starts_with("player ") && lines[0].contains("player 1"), "{failure}");
     assert!(lines[0].contains("have different states after tick "), "{failure}");
-    // Those who were ahead of it are compared with it as soon as it gets there.
+    // Peers that are ahead of the tick are compared as soon as the flipped peer gets there.
     assert!((tampered.0..tampered.0 + 10).contains(&tick_of(&failure)), "{tampered}: {failure}");
     let ahead = lines[0].ends_with("!= player 1):");
     let values = if ahead { "1000 != 999" } else { "999 != 1000" };
@@ -77,11 +77,11 @@ fn two_who_disagree_are_named_with_the_tick_and_both_values_of_the_field() {
 }
 
 #[test]
-fn one_who_joins_late_and_replays_wrongly_is_compared_with_the_log() {
+fn a_late_joiner_with_a_wrong_state_is_compared_to_the_log() {
     let mut trial = trial(2);
     trial.run_millis(10_000);
     let late = trial.join(3, &(), |_, _| 2);
-    // It is sent all that has happened. As soon as it has a state, that goes wrong.
+    // It is sent all ticks. As soon as it has a state, that state is corrupted.
     while trial.players[late].peer.confirmed().is_none_or(|(tick, _)| tick.0 == 0) {
         trial.run_millis(1);
     }

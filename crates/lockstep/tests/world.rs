@@ -1,5 +1,5 @@
-//! A session and its peers over links on a bad network, in virtual time: everybody confirms the same ticks to the same
-//! states, whatever the network does.
+//! A session and its peers over links on a bad network, in virtual time: all peers confirm the same ticks with the same
+//! states.
 
 use postcard_schema::Schema;
 use sametick_lockstep::inquiry::{Decided, Report};
@@ -14,7 +14,7 @@ use sametick_wire::Carrier;
 use sametick_wire::pair::{Pair, Side};
 use serde::{Deserialize, Serialize};
 
-/// Every input matters for ever after, so that no difference can heal.
+/// Every input affects all later states, so that no difference can disappear.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 struct Sum {
     tick: u32,
@@ -73,7 +73,7 @@ struct World {
     network: String,
     seed: u64,
     records: Vec<Record>,
-    /// When the relay first said that players differ.
+    /// When the relay first reported that players differ.
     trouble_at: Option<Time>,
     reports: Vec<(Time, Report)>,
 }
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Hands what peers sent to the relay.
+    /// Passes the peers' messages to the relay.
     fn hear(&mut self) {
         for (index, player) in self.players.iter_mut().enumerate() {
             let Some(player) = player else { continue };
@@ -157,7 +157,7 @@ impl World {
         }
     }
 
-    /// Sends what the relay wants sent.
+    /// Sends the relay's messages.
     fn say(&mut self) {
         let mut buf = vec![];
         loop {
@@ -189,7 +189,7 @@ impl World {
         }
     }
 
-    /// Plays what the relay has closed, up to a tick: the hash after each, and the last state.
+    /// Replays what the relay has closed, up to a tick: the hash after each, and the last state.
     fn replay(&self, to: Tick) -> (Vec<StateHash>, Sum) {
         let (mut hashes, mut state) = (vec![], Sum::new(&self.seed));
         let (mut from, mut inputs) = (Tick(1), Inputs::new());
@@ -289,7 +289,7 @@ fn everybody_agrees_on_a_terrible_network() {
 }
 
 #[test]
-fn players_come_and_go_and_others_watch() {
+fn players_come_and_go_and_others_spectate() {
     for seed in 0..20 {
         let mut world = play("rtt=80ms,loss=5%", seed, 2, 3);
         world.join(true);
@@ -343,11 +343,11 @@ fn a_relay_that_goes_silent_makes_peers_wait_and_then_go_on() {
 }
 
 #[test]
-fn guesses_that_hold_cost_nothing() {
+fn right_predictions_cost_nothing() {
     let mut world = World::new("rtt=100ms", 5, 1);
     (0..2).for_each(|_| world.join(false));
     world.run_millis(3_000);
-    // From now on everybody holds still.
+    // From now on all players hold still.
     world.players.iter_mut().flatten().for_each(|player| player.still = true);
     world.run_millis(1_000);
     let rollbacks =
@@ -358,7 +358,7 @@ fn guesses_that_hold_cost_nothing() {
     world.check(500);
 }
 
-/// Flips a bit of what one player believes and lets the world go on. Returns when that was and after which tick.
+/// Flips a bit of one player's confirmed state. Returns when that was and after which tick.
 fn flip(world: &mut World, player: usize) -> (Time, Tick) {
     let player = world.players[player].as_mut().unwrap();
     let tick = player.peer.confirmed().unwrap().0;
@@ -366,7 +366,7 @@ fn flip(world: &mut World, player: usize) -> (Time, Tick) {
     (world.now, tick)
 }
 
-/// The records that tell of trouble, and at which tick.
+/// The records of desyncs, and at which tick.
 fn troubles(world: &World) -> Vec<&Record> {
     let is_trouble = |record: &&Record| {
         matches!(record, Record::Desync { .. } | Record::Dispute { .. } | Record::Dissent { .. })
@@ -380,7 +380,7 @@ fn agreed_until(world: &World) -> Tick {
 }
 
 #[test]
-fn a_flipped_bit_is_found_named_and_mended() {
+fn a_flipped_bit_is_found_named_and_resynced() {
     let networks =
         ["rtt=30ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=250ms,loss=10%,reorder=10%", "rtt=10ms,loss=20%"];
     for (seed, network) in (0..80).zip(networks.iter().cycle()) {
@@ -406,7 +406,7 @@ fn a_flipped_bit_is_found_named_and_mended() {
         assert!(check.ticks_since(before) <= CHECK_EVERY);
         assert!(found_at.micros_since(at) < 3_000_000, "seed {seed}");
         if *network == "rtt=30ms" {
-            // It is known who differs after 30 ticks and a round trip, and all about it two more round trips later.
+            // The desynced peer is known after 30 ticks and a round trip, and all about it two more round trips later.
             let (known_us, found_us) =
                 (world.trouble_at.unwrap().micros_since(at), found_at.micros_since(at));
             assert!(known_us <= 500_000 + 30_000, "seed {seed}: {known_us}");
@@ -414,7 +414,7 @@ fn a_flipped_bit_is_found_named_and_mended() {
         }
         let stats = world.players[odd].as_ref().unwrap().peer.stats();
         assert_eq!(stats.resyncs, 1);
-        // And the session goes on in agreement.
+        // The session goes on in agreement.
         let session = world.session();
         assert!(session.history().last().ticks_since(agreed_until(&world)) < 4 * CHECK_EVERY, "seed {seed}");
         let replayed = world.replay(Tick(u32::MAX)).0;
@@ -458,8 +458,8 @@ fn late_omissions(network: &str, seed: u64, seconds: u64) -> (u32, u32) {
     (omissions(&world) - before, depth)
 }
 
-/// How many seeds to try: as many as `cargo xtask long pace` says, or a few.
-#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
+/// How many seeds to try: the number from `cargo xtask long pace`, or a few.
+#[expect(clippy::disallowed_methods, reason = "a test takes its size from its caller")]
 fn seeds(usual: u64) -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(usual, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
@@ -483,7 +483,7 @@ fn no_input_is_late_once_the_pace_is_found() {
 }
 
 #[test]
-fn nobody_begins_further_ahead_than_the_path_needs() {
+fn no_peer_begins_further_ahead_than_the_path_needs() {
     for (network, most) in [("rtt=1ms", 10), ("rtt=100ms", 18)] {
         let mut world = World::new(network, 5, 1);
         (0..2).for_each(|_| world.join(false));
@@ -502,13 +502,13 @@ fn nobody_begins_further_ahead_than_the_path_needs() {
         let late = |rows: &Inputs<Opaque>| rows.iter().filter(|row| row.input.is_none()).count();
         let mut missing = 0;
         first.read(|_, rows| missing += late(rows)).unwrap();
-        // Who comes when the session has been begun by another has a few ticks to come in.
+        // A peer that joins after another has begun the session has a few ticks to come in.
         assert!(missing <= 1, "{network}: {missing}");
     }
 }
 
 #[test]
-fn a_relay_that_stood_still_leaves_nobody_far_ahead() {
+fn a_relay_that_stood_still_leaves_no_peer_far_ahead() {
     let mut world = play("rtt=40ms", 8, 1, 12);
     let depths = |world: &World| -> Vec<u32> {
         let depth =
@@ -516,7 +516,7 @@ fn a_relay_that_stood_still_leaves_nobody_far_ahead() {
         world.players.iter().flatten().map(depth).collect()
     };
     let before = depths(&world);
-    // The relay hears and does nothing for two seconds; what was sent meanwhile is there when it is back.
+    // The relay does nothing for two seconds; the messages sent meanwhile are queued.
     for _ in 0..2_000 {
         world.now = world.now.plus_micros(1_000);
         world.players.iter_mut().flatten().for_each(|player| player.run(world.now));
@@ -528,7 +528,7 @@ fn a_relay_that_stood_still_leaves_nobody_far_ahead() {
 }
 
 #[test]
-fn those_who_come_later_have_no_say_about_earlier_states() {
+fn late_joiners_do_not_vote_on_earlier_states() {
     let mut world = World::new("rtt=40ms", 6, 1);
     (0..3).for_each(|_| world.join(false));
     world.run_millis(500);

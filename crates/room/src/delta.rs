@@ -1,9 +1,8 @@
-//! From one snapshot to the next: what a view holds, by how it differs from what it is known to hold.
+//! Delta encoding of snapshots: a target snapshot is coded by how it differs from a base that the view holds.
 //!
-//! A delta is one frame of the [range coder](sametick_wire::range), with [`Models`] that both ends had after the packet
-//! that made the base; so any packet between may be lost. What did not change costs next to nothing: entities that
-//! changed lately have a bit each, which is rarely a surprise, and runs of quiet ones are skipped.
-//!
+//! A delta is one frame of the [range coder](sametick_wire::range), with [`Models`] in the state that both ends had
+//! after the packet of the base; so any packet between may be lost. Unchanged entities cost next to nothing: an entity
+//! that changed lately takes one well predicted bit, and runs of quiet entities are skipped.
 //! ```
 //! use sametick_room::{delta, models::Models, snapshot::{Layout, Mark, Snapshot}};
 //! use sametick_sim::{Tick, replica::Entity};
@@ -36,13 +35,13 @@ use crate::row::{self, RowModels, Since};
 use crate::snapshot::{KnownEntities, Mark, Snapshot};
 use crate::track::{Head, Lane};
 
-/// The most entities of a kind that a view knows of: decoders refuse more.
+/// The most entities of a kind in one snapshot: decoders refuse more.
 pub const MAX_ENTITIES: usize = 16_384;
 
-/// Entities that changed within so many ticks before the base are active.
+/// Entities that changed within this many ticks before the base are active.
 const ACTIVE_TICKS: u32 = 64;
 
-/// What becomes of an entity of the base.
+/// What happens to an entity of the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Same,
@@ -50,8 +49,8 @@ pub(crate) enum Fate {
     Gone,
 }
 
-/// Appends what makes `target` of `base`. The models are those after the base's packet, and become those after this one.
-/// Returns how many of the bytes tell of entities that the base does not have.
+/// Appends the delta from `base` to `target`. `models` has to be in its state after the base's packet, and is then in
+/// its state after this one. Returns how many of the bytes code entities that the base does not have.
 ///
 /// No table of `target` may hold more than [`MAX_ENTITIES`].
 pub fn encode(models: &mut Models, base: &Snapshot, target: &Snapshot, out: &mut Vec<u8>) -> usize {
@@ -69,11 +68,11 @@ pub fn encode(models: &mut Models, base: &Snapshot, target: &Snapshot, out: &mut
     fresh_bytes
 }
 
-/// Makes a snapshot of a tick from its base and a delta, in the memory it has. The models are those after the base's
-/// packet, and become those after this one.
+/// Decodes a delta into the snapshot of a tick, reusing its memory. `models` has to be in its state after the base's
+/// packet, and is then in its state after this one.
 ///
 /// # Errors
-/// If the bytes are no delta; then snapshot and models are good for nothing but being overwritten.
+/// If the bytes are no valid delta; snapshot and models then have to be overwritten before they are used again.
 pub fn decode(
     models: &mut Models,
     base: &Snapshot,
@@ -110,21 +109,21 @@ struct Ticks {
     target: Tick,
 }
 
-/// What is written, or what is read into.
+/// The target: written when encoding, filled when decoding.
 enum Side<'a> {
     Write(&'a KnownEntities),
     Read(&'a mut KnownEntities),
 }
 
-/// A way through the entities of one kind, those of the base and those of the target, in the order of their numbers.
+/// Merges the entities of one kind of base and target, in the order of their ids.
 struct Walk<'a, 'b, C> {
     coder: &'a mut C,
     part: Part<'b>,
     base: &'a KnownEntities,
     ticks: Ticks,
-    /// Whether the tracks are those of the base. Otherwise somebody brought models that do not belong to it.
+    /// Whether the tracks match the base. If not, the caller passed models that do not belong to the base.
     has_tracks: bool,
-    /// What was written of entities that the base does not have.
+    /// Bytes written for entities that the base does not have.
     fresh_bytes: usize,
 }
 
@@ -137,7 +136,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         Walk { coder, part, base, ticks, has_tracks, fresh_bytes: 0 }
     }
 
-    /// Goes all of the way. Returns how many bytes were written of entities that the base does not have.
+    /// Codes the whole table. Returns how many bytes were written for entities that the base does not have.
     fn table(mut self, mut side: Side<'_>) -> Result<usize, Malformed> {
         self.begin();
         if let Side::Write(target) = &side {
@@ -150,7 +149,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         Ok(self.fresh_bytes)
     }
 
-    /// Empties the memory of what is made.
+    /// Clears the scratch memory.
     fn begin(&mut self) {
         let Part { tracks, before, scratch, .. } = &mut self.part;
         tracks.begin(&before.pulls);
@@ -158,7 +157,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         scratch.fresh.clear();
     }
 
-    /// Finds out what became of each entity, and which are new.
+    /// Finds the fate of each entity of the base, and the new entities.
     fn compare(&mut self, target: &KnownEntities) {
         let (fates, fresh) = (&mut self.part.scratch.fates, &mut self.part.scratch.fresh);
         let mut at = 0;
@@ -179,7 +178,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         fresh.extend(marks[at..].iter().map(|mark| mark.id));
     }
 
-    /// The numbers of new entities.
+    /// Codes the ids of new entities.
     fn fresh_ids(&mut self, side: &Side<'_>) -> Result<(), Malformed> {
         let Part { table, numbers, scratch: crate::models::Scratch { fresh, .. }, .. } = &mut self.part;
         let reads = matches!(side, Side::Read(_));
@@ -206,7 +205,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         Ok(())
     }
 
-    /// Every entity, in the order of numbers. `out` counts those that the target has.
+    /// Codes every entity, in the order of ids. `out` counts the entities of the target.
     fn rows(&mut self, side: &mut Side<'_>) -> Result<(), Malformed> {
         let mut like = [0; MAX_WIDTH];
         let (mut at, mut fresh, mut out) = (0, 0, 0);
@@ -251,12 +250,12 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         self.ticks.base.ticks_since(mark.at) <= ACTIVE_TICKS
     }
 
-    /// What became of an entity; nobody knows while reading.
+    /// The fate of an entity; not known while decoding.
     fn fate(&self, at: usize) -> Fate {
         self.part.scratch.fates.get(at).copied().unwrap_or(Fate::Same)
     }
 
-    /// How many quiet entities follow that are as they were, before one that is not; more than there are if none is.
+    /// How many unchanged quiet entities precede the next changed one; more than there are if none is changed.
     fn quiet_rows(&mut self, from: usize) -> usize {
         let (mut count, mut stirs) = (0, false);
         if !self.part.scratch.fates.is_empty() {
@@ -278,7 +277,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         }
     }
 
-    /// How many quiet entities come next, at most so many, before an active or a new one.
+    /// How many quiet entities, at most `most`, come before the next active or new one.
     fn run(&self, at: usize, most: usize, next: Option<u32>) -> usize {
         let quiet = |mark: &&Mark| !self.is_active(mark) && next.is_none_or(|next| mark.id < next);
         self.base.marks()[at..].iter().take(most).take_while(quiet).count()
@@ -292,13 +291,13 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         if odds.code(self.coder, same) { Fate::Same } else { self.gone(at, 0) }
     }
 
-    /// An entity that is not as it was has changed or is gone.
+    /// Codes whether an entity that is not unchanged has changed or is gone.
     fn gone(&mut self, at: usize, context: usize) -> Fate {
         let gone = self.fate(at) == Fate::Gone;
         if self.part.table.gone[context].code(self.coder, gone) { Fate::Gone } else { Fate::Changed }
     }
 
-    /// Entities that are as they were.
+    /// Copies unchanged entities.
     fn keep(&mut self, side: &mut Side<'_>, from: usize, to: usize) {
         let Part { plan, before, tracks: Tracks { heads, lanes, .. }, .. } = &mut self.part;
         let fields = plan.fields.len();
@@ -314,7 +313,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         }
     }
 
-    /// The tick that an entity's codes are of, mostly that of the target, and the zone it is in.
+    /// Codes the tick of an entity's codes, mostly that of the target, and its zone.
     fn mark(&mut self, side: &Side<'_>, out: usize, id: u32, zone: u8) -> Result<Mark, Malformed> {
         let known = match side {
             Side::Write(target) => target.marks()[out],
@@ -381,7 +380,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         Ok(())
     }
 
-    /// What is to be written, or room for what is read.
+    /// The slots to write, or room for those to read.
     fn values(&self, side: &Side<'_>, out: usize) -> [i32; MAX_WIDTH] {
         let mut values = [0; MAX_WIDTH];
         if let Side::Write(target) = side {
@@ -391,7 +390,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         values
     }
 
-    /// What is expected of the entity whose track was added last.
+    /// The models of the entity whose track was added last.
     fn row_models(&mut self) -> (&mut C, RowModels<'_>) {
         let Part { plan, fields, tops, classes, tracks: Tracks { heads, lanes, pulls }, .. } = &mut self.part;
         let (head, lane) = (heads.len() - plan.fields.len(), lanes.len() - plan.lanes);

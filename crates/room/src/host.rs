@@ -1,6 +1,7 @@
-//! The host of a room: steps the game on its own clock, with whatever inputs are there, and tells every view what concerns it.
+//! The host of a room: steps the game on its own clock with the inputs that have arrived, and sends every view its
+//! updates.
 //!
-//! After each [`Host::handle`], [`Host::poll_output`] is called until it says [`Output::WakeAt`].
+//! The driver calls [`Host::poll_output`] after each [`Host::handle`], until it returns [`Output::WakeAt`].
 
 mod assigning;
 mod choice;
@@ -46,32 +47,33 @@ use scenery::Scenery;
 pub(crate) use seat_slot::slack_us;
 use seat_slot::{Clock, SeatSlot};
 
-/// Ticks that are made up for at once after a delay; what is more is lost, and time goes on from there.
+/// The most ticks that are stepped at once after a delay. Further delay is dropped, and the schedule continues from
+/// there.
 pub const MAX_CATCH_UP: u32 = 5;
 
 /// The state is hashed for the log after every tick that is a multiple of this.
 pub const CHECK_EVERY: u32 = 30;
 
-/// The first rule of the protocol.
+/// The reason given to a member whose first message is not `Join`.
 pub const JOIN_FIRST: &str = "the first message to a room is Join, on the channel for control";
 
-/// For so long the players of a host that [goes on](Host::resume) may come back without having left: as long as play may be
-/// interrupted when a server is killed and started again (L12). Meanwhile they do nothing.
+/// How long the players of a [resumed](Host::resume) host may come back without having left: as long as play may be
+/// interrupted when a server is killed and started again (L12). Their seats have no input meanwhile.
 pub const RETURN_US: u64 = 5_000_000;
 
 /// The longest message on the control channel.
 const MAX_CONTROL: usize = 16 << 10;
 
-/// How a host behaves.
+/// Configuration of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
-    /// How many seats there are.
+    /// The number of seats.
     pub seats: u16,
     /// The most bytes of an update.
     pub budget_bytes: usize,
-    /// What claims to come back are made from: 256 random bits, other ones for each room.
+    /// Key for resume claims: 256 random bits, different for each room.
     pub secret: [u8; 32],
-    /// For how long a seat waits for whoever was cut off (B9).
+    /// How long the seat of a disconnected player is reserved (B9).
     pub hold_us: u64,
 }
 
@@ -81,92 +83,93 @@ impl Default for HostConfig {
     }
 }
 
-/// What an update may have if nothing else is said: with the heads of update, link and carrier, a datagram.
+/// The default byte budget of an update: together with the headers of update, link and carrier, one datagram.
 pub const DEFAULT_BUDGET: usize = 900;
 
-/// What happens to a host.
+/// Input to a host.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// A message has arrived. The first one of a member asks to take part.
+    /// A message has arrived. The first one of a member has to be `Join`.
     Message(Member, Channel, &'a [u8]),
     /// A member's link has ended.
     Closed(Member, Leaving),
-    /// Somebody is to be thrown out, and told why.
+    /// A member is to be kicked, with this reason.
     Kick(Member, &'static str),
-    /// Who somebody is that has not joined yet, and what is known of them.
+    /// The identity of a member that has not joined yet, and the saved state of that player.
     KnownPlayer(Member, KnownPlayer<'a>),
-    /// Something that was kept comes into the game; of the place all parts in the order of their numbers, before the first tick.
+    /// Saved state enters the game. The parts of the place come in the order of their numbers, before the first tick.
     Bring(Whose, &'a [u8]),
-    /// What is kept of somebody is to be said now.
+    /// The member's state is to be saved now.
     Keep(Member),
-    /// A seat waits for a player for so long: they were there before the host was.
+    /// A seat is reserved for a player for this many microseconds: the player was there before this host started.
     Hold(Seat, PlayerId, u64),
-    /// What is kept of the place so far, in a host that [goes on](Host::resume): nothing of it comes into the game.
+    /// The saved parts of the place, in a [resumed](Host::resume) host: they are only remembered and do not enter the
+    /// game.
     Remembered(&'a [u8]),
-    /// The time of `WakeAt` has come.
+    /// The time of `WakeAt` has been reached.
     Timeout,
 }
 
-/// What a host wants. Bytes are in the buffer that was given.
+/// Output of a host. Bytes are in the buffer passed to [`Host::poll_output`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these bytes to a member.
     Send(Member, Channel),
-    /// End a link, and say why.
+    /// Close a link, with this reason.
     Close(Member, &'static str),
-    /// Write this down.
+    /// Write this record to the log.
     Record(Record),
-    /// A tick was stepped: write its inputs down, see [`Host::inputs`].
+    /// A tick was stepped: the driver writes its inputs to the log, see [`Host::inputs`].
     Stepped(Tick),
-    /// Keep this, in place of what was kept of the same before.
+    /// Save this; it replaces what was saved before under the same key.
     Keep(Keepable),
-    /// Everything that is kept was said, as it was after this tick.
+    /// All state to be saved has been output, as of this tick.
     Kept(Tick),
-    /// Nothing more before this time.
+    /// No more output before this time.
     WakeAt(Time),
 }
 
-/// Somebody who takes part.
+/// A member of the room.
 #[derive(Clone, Copy, Debug)]
 pub struct Participant<'a> {
-    /// By which link.
+    /// The link.
     pub member: Member,
-    /// Where they sit; nowhere if they only look.
+    /// The seat; `None` for a spectator.
     pub seat: Option<Seat>,
-    /// Who, if that is known.
+    /// The player, if known.
     pub player: Option<PlayerId>,
-    /// Who, for people.
+    /// The display name.
     pub name: &'a str,
-    /// Their inputs that did not come in time.
+    /// Inputs of this member that did not come in time.
     pub omissions: u32,
 }
 
-/// Somebody who takes part.
+/// A member of the room.
 struct Who {
     name: String,
     commit: String,
     seat: Option<Seat>,
     player: Option<PlayerId>,
-    /// The crew they belong to.
+    /// The crew the member belongs to.
     crew: CrewId,
     clock: Clock,
-    /// When they were last told how their inputs arrive.
+    /// When the member was last told how its inputs arrive.
     paced: Tick,
 }
 
-/// A view, and the number of its crew where one is not enough.
+/// A view, and the number of the crew within it: one crew may not have enough places.
 type CrewId = (ViewId, u8);
 
-/// What it costs to run a room.
+/// Cumulative cost of running a room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostStats {
-    /// Updates made: one for each crew.
+    /// Updates encoded: one for each crew.
     pub updates: u64,
-    /// Their bytes, once for each crew.
+    /// Bytes of those updates, counted once for each crew.
     pub update_bytes: u64,
     /// Updates sent: one for each member.
     pub sent: u64,
-    /// Time that could not be made up for.
+    /// Time that was dropped instead of caught up.
     pub lost_us: u64,
 }
 
@@ -174,7 +177,7 @@ pub struct HostStats {
 pub struct Host<G: Hosted> {
     config: HostConfig,
     now: Time,
-    /// When the tick was that it began after.
+    /// The time of the tick from which this host started.
     start: Time,
     /// That tick.
     began: Tick,
@@ -185,9 +188,9 @@ pub struct Host<G: Hosted> {
     claims: Claims,
     seat_slots: Vec<Option<Box<SeatSlot>>>,
     who: BTreeMap<Member, Who>,
-    /// Those whose seat has to be left first, and what they want. At most one a seat is let in.
+    /// Members that wait until the seat they were assigned is left, and their requests. At most one per seat is let in.
     deferred: Vec<(Member, Join)>,
-    /// Until when players who were there before the host was have not left.
+    /// Until then, players from before a restart count as still present.
     absent_until: Time,
     keeping: Keeping,
     crews: BTreeMap<CrewId, Crew>,
@@ -196,16 +199,16 @@ pub struct Host<G: Hosted> {
     cadences: Vec<Cadence>,
     inputs: Inputs<G::Input>,
     arrived: Vec<Arrived<G::Input>>,
-    /// What happened in the last ticks: as many as may be stepped before the output is looked at.
+    /// The inputs of the last ticks: as many as may be stepped before the output is polled.
     rows: [TickInputs; MAX_CATCH_UP as usize],
-    /// The last tick that was said to be stepped.
+    /// The last tick that was output as `Stepped`.
     said: Tick,
     events: Events<G::Event>,
     outbox: Outbox<Output>,
     stats: HostStats,
-    /// How many times views were told: whose turn it is goes by that.
+    /// How many times views were updated: decides which views have their turn.
     tellings: Tick,
-    /// Where every crew hears from in this tick.
+    /// Where each crew hears events from in this tick.
     ears: Vec<(CrewId, Option<[f32; 3]>)>,
     bytes: Vec<u8>,
     delta: Vec<u8>,
@@ -214,7 +217,7 @@ pub struct Host<G: Hosted> {
 }
 
 impl<G: Hosted> Host<G> {
-    /// A room whose first tick is a tick away.
+    /// A new room whose first tick is one tick away.
     ///
     /// # Panics
     /// If the game updates more often than it steps.
@@ -222,8 +225,8 @@ impl<G: Hosted> Host<G> {
         Host::resume(now, config, (Tick::ZERO, G::new(setup)), &[])
     }
 
-    /// A room that goes on after a tick, in the state it had then. On these seats players sat: they leave after [`RETURN_US`], unless
-    /// they have come back by then.
+    /// A room that resumes after a tick, with the state of that tick. Players sat on the `taken` seats: they leave
+    /// after [`RETURN_US`] unless they come back before.
     ///
     /// # Panics
     /// If the game updates more often than it steps.
@@ -279,12 +282,12 @@ impl<G: Hosted> Host<G> {
         &self.state
     }
 
-    /// What happened on every seat in the tick that [`Output::Stepped`] said last, as the log has it.
+    /// The inputs of the tick that was last output as [`Output::Stepped`], as the log has them.
     pub fn inputs(&self) -> &TickInputs {
         &self.rows[row_of(self.said)]
     }
 
-    /// On which seats somebody sits in the game, as far as it was stepped.
+    /// The seats that are taken, as of the last tick.
     pub fn taken(&self) -> impl Iterator<Item = Seat> {
         let seat_slots = (0..).map(Seat).zip(&self.seat_slots);
         seat_slots
@@ -292,12 +295,12 @@ impl<G: Hosted> Host<G> {
             .map(|(seat, _)| seat)
     }
 
-    /// How many seats there are.
+    /// The number of seats.
     pub fn seats(&self) -> u16 {
         self.seat_slots.len() as u16
     }
 
-    /// Everybody who takes part.
+    /// All members, spectators included.
     pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
         self.who.iter().map(|(member, who)| {
             let seat_slot = who.seat.and_then(|seat| self.seat_slots[seat.index()].as_ref());
@@ -306,24 +309,24 @@ impl<G: Hosted> Host<G> {
         })
     }
 
-    /// Who has a claim, if it is known who that is: somebody who sits there, or sat there.
+    /// The player to whom a claim belongs, if known: one who sits, or sat, on the claim's seat.
     pub fn player_of(&self, claim: &Claim) -> Option<PlayerId> {
         let is_claimed = |member: Member| self.claims.is_good(claim, member);
         let there = self.who.iter().find(|(member, _)| is_claimed(**member)).map(|(_, who)| who.player);
         there.unwrap_or_else(|| self.keeping.holds.claimed_by(is_claimed)?.player)
     }
 
-    /// Whether nobody takes part.
+    /// Whether the room has no members.
     pub fn is_empty(&self) -> bool {
         self.who.is_empty() && self.deferred.is_empty()
     }
 
-    /// What it has cost so far.
+    /// The cumulative cost.
     pub fn stats(&self) -> HostStats {
         self.stats
     }
 
-    /// Takes what happened. Who does not speak the protocol is closed; the others do not notice.
+    /// Handles an input. A member that violates the protocol is closed; the others are not affected.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
         match input {
@@ -343,7 +346,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// What the host wants next.
+    /// The next output.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         let output = self.outbox.pop(buf).unwrap_or(Output::WakeAt(self.due(self.tick.next())));
         if let Output::Stepped(tick) = output {
@@ -385,10 +388,10 @@ impl<G: Hosted> Host<G> {
             .who
             .get(&member)
             .and_then(|who| who.seat)
-            .ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
+            .ok_or(Malformed::Forbidden("only seated players send inputs"))?;
         let seat_slot = self.seat_slots[seat.index()]
             .as_mut()
-            .ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
+            .ok_or(Malformed::Forbidden("only seated players send inputs"))?;
         read_inputs(bytes, present, |tick, input| {
             let due = due::<G>(start, began, tick);
             seat_slot.push(present, tick, input, due.as_micros() as i64 - now.as_micros() as i64);
@@ -403,8 +406,8 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Steps what is due, as far as it can be made up for. Views are told after the last of it only: a host that is too slow for
-    /// its crowd tells less often, and goes on.
+    /// Steps all due ticks that may be caught up. Views are updated only after the last one: a host that is too slow
+    /// for its load updates less often, but keeps running.
     fn on_time(&mut self) {
         for _ in 0..MAX_CATCH_UP {
             if self.due(self.tick.next()) > self.now {
@@ -423,7 +426,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Whoever runs this host has had no time for it: of the ticks that are due one is left, the others are lost, not made up for.
+    /// The driver had no time for this host: of the due ticks one is kept, the others are dropped and not caught up.
     pub fn lose_time(&mut self, now: Time) {
         let late_us = now.micros_since(self.due(self.tick.next()));
         self.start = self.start.plus_micros(late_us);
@@ -450,7 +453,7 @@ impl<G: Hosted> Host<G> {
         self.tell_events();
     }
 
-    /// The name of whoever sits somewhere, by seat.
+    /// The name of each seated player.
     fn seated(&self) -> Vec<Seated> {
         let seated =
             self.who.values().filter_map(|who| Some(Seated { seat: who.seat?, name: who.name.clone() }));
@@ -460,12 +463,12 @@ impl<G: Hosted> Host<G> {
     }
 }
 
-/// When a tick is due, of a room that stood at a tick at its start.
+/// When a tick is due in a room that was at tick `began` at `start`.
 fn due<G: Hosted>(start: Time, began: Tick, tick: Tick) -> Time {
     start.plus_micros(G::RATE.due_micros(tick).saturating_sub(G::RATE.due_micros(began)))
 }
 
-/// Where the inputs of a tick are kept for a while.
+/// The index of a tick's inputs in the ring of recent ticks.
 fn row_of(tick: Tick) -> usize {
     (tick.0 % MAX_CATCH_UP) as usize
 }

@@ -1,9 +1,9 @@
-//! What was learnt, in pages that know since which delta they are as they are: a copy is made of those that differ.
+//! Learnt values in pages with version numbers: copying a set copies only the pages that differ.
 
 use alloc::vec::Vec;
 
-/// Pages, and the number of the delta in which each was last written; zero for those that were not. Pages of one number are
-/// the same wherever they are.
+/// Pages, each with the number of the delta in which it was last written; zero if it never was. Pages with the same
+/// number have the same content in every copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Learnt<T> {
     pages: Vec<T>,
@@ -11,12 +11,12 @@ pub(crate) struct Learnt<T> {
 }
 
 impl<T: Copy> Learnt<T> {
-    /// So many new pages.
+    /// `count` new pages.
     pub(crate) fn new(count: usize, new: T) -> Learnt<T> {
         Learnt { pages: alloc::vec![new; count], deltas: alloc::vec![0; count] }
     }
 
-    /// All pages are new again.
+    /// Resets all pages.
     pub(crate) fn reset(&mut self, new: T) {
         for (page, delta) in self.pages.iter_mut().zip(&mut self.deltas) {
             if *delta != 0 {
@@ -25,7 +25,7 @@ impl<T: Copy> Learnt<T> {
         }
     }
 
-    /// Becomes the same as another of as many pages.
+    /// Copies from another set with the same number of pages.
     pub(crate) fn follow(&mut self, other: &Learnt<T>) {
         let own = self.pages.iter_mut().zip(&mut self.deltas);
         for ((page, delta), (from, of)) in own.zip(other.pages.iter().zip(&other.deltas)) {
@@ -35,20 +35,20 @@ impl<T: Copy> Learnt<T> {
         }
     }
 
-    /// All pages, to be written in a delta of this number.
+    /// All pages, for writing in the delta with this number.
     pub(crate) fn pages(&mut self, delta: u64) -> Pages<'_, T> {
         Pages { pages: &mut self.pages, deltas: &mut self.deltas, delta }
     }
 }
 
-/// Whether the pages are the same, whenever they were written.
+/// Compares the contents of the pages, not their numbers.
 impl<T: PartialEq> PartialEq for Learnt<T> {
     fn eq(&self, other: &Learnt<T>) -> bool {
         self.pages == other.pages
     }
 }
 
-/// Pages to be written in one delta.
+/// Pages that are written in one delta.
 pub(crate) struct Pages<'a, T> {
     pages: &'a mut [T],
     deltas: &'a mut [u64],
@@ -56,14 +56,14 @@ pub(crate) struct Pages<'a, T> {
 }
 
 impl<'a, T> Pages<'a, T> {
-    /// A page, to read and write.
+    /// A page, for reading and writing.
     #[inline]
     pub(crate) fn at(&mut self, index: usize) -> &mut T {
         self.deltas[index] = self.delta;
         &mut self.pages[index]
     }
 
-    /// The first pages, which these no longer have.
+    /// Splits off the first pages.
     pub(crate) fn take(&mut self, count: usize) -> Pages<'a, T> {
         let (pages, rest) = core::mem::take(&mut self.pages).split_at_mut(count);
         self.pages = rest;
@@ -72,7 +72,7 @@ impl<'a, T> Pages<'a, T> {
         Pages { pages, deltas, delta: self.delta }
     }
 
-    /// The same, for a while.
+    /// Reborrows all pages.
     pub(crate) fn all(&mut self) -> Pages<'_, T> {
         Pages { pages: self.pages, deltas: self.deltas, delta: self.delta }
     }

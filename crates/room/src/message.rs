@@ -1,4 +1,4 @@
-//! What hosts and views say to each other. Control messages are postcard; reports and the heads of updates are packed bits.
+//! Messages between hosts and views. Control messages are postcard; reports and the headers of updates are packed bits.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,13 +14,13 @@ use sametick_wire::text::{NAME_RULE, is_safe_to_show};
 use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
-/// The longest setup a room can be begun with.
+/// The longest setup of a new room.
 pub const MAX_SETUP: usize = 4_096;
 
 /// The longest name of a game, a player or a commit.
 pub const MAX_TEXT: usize = 64;
 
-/// The most characters of a player.
+/// The most characters of one player.
 pub const MAX_CHARACTERS: usize = 32;
 
 /// The most seats of a room.
@@ -29,13 +29,13 @@ pub const MAX_SEATS: usize = 1_024;
 /// The longest event.
 pub const MAX_EVENT: usize = 256;
 
-/// How many ticks before the newest update a report says what has arrived.
+/// How many ticks before the newest update a report covers.
 pub const MASK_BITS: u32 = 64;
 
-/// What round trips are counted in: two seconds are enough.
+/// The unit of round trips in reports: two seconds are enough.
 pub const RTT_UNIT_US: u64 = 32;
 
-/// An update is coded against one that is at most so many ticks older.
+/// The base of an update is at most this many ticks older.
 pub const MAX_BACK: u32 = 255;
 
 const TICK_BITS: u32 = 16;
@@ -51,7 +51,7 @@ pub enum ToHost {
     Character(String),
 }
 
-/// How somebody takes part.
+/// A request to join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The name of the game.
@@ -62,24 +62,24 @@ pub struct Join {
     pub name: String,
     /// The canonical bytes of the setup that a new room begins with.
     pub setup: Vec<u8>,
-    /// The seed in that setup, for those who read logs.
+    /// The seed in that setup, for logs.
     pub seed: u64,
-    /// How many seats a new room has.
+    /// The number of seats of a new room.
     pub seats: u16,
-    /// Only to look.
+    /// Whether the client joins as a spectator.
     pub watch: bool,
-    /// Whether a new room is shown to others.
+    /// Whether a new room is listed publicly.
     pub listed: bool,
-    /// Who comes back.
+    /// A resume claim.
     pub resume: Option<Claim>,
-    /// What shows who it is.
+    /// An identity token.
     pub token: Option<Token>,
-    /// To be refused rather than taken for a new player, if neither claim nor token brings anybody back.
+    /// Whether to be refused rather than joined as a new player, if neither claim nor token identifies a known one.
     pub must_resume: bool,
 }
 
 impl Join {
-    /// Whether everything is as long as it may be.
+    /// Checks that no field is longer than allowed.
     pub fn check(&self) -> Result<(), Malformed> {
         let texts = [&self.game, &self.commit, &self.name];
         if self.setup.len() > MAX_SETUP || texts.iter().any(|text| text.len() > MAX_TEXT) {
@@ -97,91 +97,92 @@ impl Join {
 /// To a view, on the control channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToView {
-    /// The view takes part.
+    /// The view is let in.
     Welcome(Welcome),
-    /// It does not.
+    /// The view is refused.
     Refused {
-        /// For people.
+        /// The reason, for people.
         why: String,
-        /// Its token is no good: without it, or with another, it may be let in.
+        /// The token is invalid: the view may be let in without it, or with another.
         bad_token: bool,
     },
-    /// Who is there; comes once, after the welcome.
+    /// The players on seats; sent once, after the welcome.
     Roster {
-        /// Everybody on a seat.
+        /// All seated players.
         #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
         seated: Vec<Seated>,
     },
-    /// Somebody has sat down.
+    /// A player has taken a seat.
     Came(Seated),
-    /// Whoever sat there has gone.
+    /// The player on this seat has left.
     Went(Seat),
-    /// The view is another one from now on.
+    /// The view's id changes to this one.
     View(u16),
-    /// Something happened that must not be missed.
+    /// An event that must not be lost.
     Event {
-        /// In which tick.
+        /// The tick of the event.
         tick: Tick,
         /// The canonical bytes of the game's event.
         bytes: Vec<u8>,
     },
-    /// Shows who the view is, from now on and also after a restart of the server. The one before it is good for a moment only.
+    /// A new identity token, valid also after a restart of the server. The previous token stays valid for a moment
+    /// only.
     Token(Token),
-    /// The characters of whoever plays.
+    /// The characters of the player.
     Characters(Characters),
-    /// What is kept of the room is safe, as it was after this tick.
+    /// The saved state of the room is durable, as of this tick.
     Saved(Tick),
-    /// The room runs at so much of its speed, of a hundred, because its server has no more time for it. Said again now and then
-    /// while it does.
+    /// The room runs at this percentage of its speed, because its server is overloaded. Repeated now and then while
+    /// that lasts.
     Pace(u8),
 }
 
 /// The characters of a player.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Characters {
-    /// The one who plays.
+    /// The character that is played.
     pub active: String,
-    /// All of them, each with what is kept of it; nothing of one that has never played.
+    /// All characters, each with its saved state; empty for a character that has never been played.
     #[serde(deserialize_with = "at_most::<_, _, MAX_CHARACTERS>")]
     pub all: Vec<(String, Vec<u8>)>,
 }
 
-/// What a view is told when it is let in.
+/// The host's answer to an accepted join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// Where it sits; nowhere if it only looks.
+    /// The seat; `None` for a spectator.
     pub seat: Option<Seat>,
-    /// Whose view it has.
+    /// The id of the view.
     pub view: u16,
     /// The last tick.
     pub tick: Tick,
     /// How long ago that tick was due.
     pub age_us: u32,
-    /// Lets it come back.
+    /// The claim with which the view can resume.
     pub claim: Claim,
-    /// Whether it is who its claim or its token says, and not a new player.
+    /// Whether the claim or token identified a known player, rather than a new one.
     pub is_back: bool,
 }
 
-/// Who sits where.
+/// A seated player.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seated {
-    /// Where.
+    /// The seat.
     pub seat: Seat,
-    /// Who, for people.
+    /// The display name.
     pub name: String,
 }
 
-/// What a view has received, and its clock: sent on the state channel after every update.
+/// The updates that a view has received, and its clock: sent on the state channel after every update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The low bits of the tick of the newest update; none before the first.
+    /// The low bits of the tick of the newest update; none before the first update.
     pub newest: Option<u16>,
-    /// Bit n: an update of n + 1 ticks before has arrived, too.
+    /// Bit n: the update n + 1 ticks before has arrived, too.
     pub mask: u64,
-    /// The view's clock, in microseconds; only differences mean anything.
+    /// The view's clock in microseconds; only differences are meaningful.
     pub clock_us: u32,
-    /// The tick that the view has made an input for last.
+    /// The last tick for which the view has made an input.
     pub tick: Tick,
     /// How long ago that was.
     pub ago_us: u16,
@@ -190,7 +191,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Appends it.
+    /// Appends the encoded report.
     pub fn put(&self, out: &mut Vec<u8>) {
         let mut bits = BitWriter::new(out);
         bits.bool(self.newest.is_some());
@@ -205,7 +206,7 @@ impl Report {
         bits.finish();
     }
 
-    /// Reads it.
+    /// Decodes a report.
     pub fn read(bytes: &[u8]) -> Result<Report, Malformed> {
         let mut bits = BitReader::new(bytes);
         let read = |bits: &mut BitReader<'_>| -> Result<Report, ReadError> {
@@ -222,32 +223,32 @@ impl Report {
     }
 }
 
-/// The tick near `near` that ends in these bits.
+/// The tick nearest to `near` whose low bits are these.
 pub fn widen_tick(low: u16, near: Tick) -> Tick {
     Tick(near.0.wrapping_add_signed(i32::from(low.wrapping_sub(near.0 as u16) as i16)))
 }
 
-/// How a member's inputs arrive; each member has its own.
+/// How the inputs of one member arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaceHead {
-    /// The least slack, in units of 32 µs; none if no fresh input came.
+    /// The least slack, in units of 32 µs; none if no fresh input has arrived.
     pub slack: Option<i16>,
-    /// Inputs that were missing so far.
+    /// The number of missing inputs so far.
     pub omissions: u32,
 }
 
-/// The head of an update: what it is coded against, and when it was made.
+/// The header of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The tick it was made after; also what it is known by.
+    /// The tick of the snapshot; it also identifies the update.
     pub tick: Tick,
-    /// The tick of the update it is coded against; none if nothing is taken for known.
+    /// The tick of the base; none if the update has no base.
     pub base: Option<Tick>,
-    /// Not everything in sight has been told of yet.
+    /// Whether entities in sight are still missing.
     pub partial: bool,
 }
 
-/// Appends how a member's inputs arrive, or that nothing is said about it: whole bytes, before what all members share.
+/// Appends a member's pace header, or a byte for its absence: whole bytes, before the part that all members share.
 pub fn put_pace(out: &mut Vec<u8>, pace: Option<&PaceHead>) {
     let mut bits = BitWriter::new(out);
     bits.bool(pace.is_some());
@@ -261,7 +262,7 @@ pub fn put_pace(out: &mut Vec<u8>, pace: Option<&PaceHead>) {
     bits.finish();
 }
 
-/// Appends the head of an update, the coded rest, and events.
+/// Appends the header of an update, its delta and its events.
 pub fn put_update(out: &mut Vec<u8>, head: &Head, delta: &[u8], events: &[u8]) {
     let mut bits = BitWriter::new(out);
     bits.bits(u64::from(head.tick.0 & 0xffff), TICK_BITS);
@@ -273,20 +274,20 @@ pub fn put_update(out: &mut Vec<u8>, head: &Head, delta: &[u8], events: &[u8]) {
     out.extend_from_slice(events);
 }
 
-/// An update taken apart.
+/// A parsed update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update<'a> {
-    /// How the inputs of whoever reads this arrive.
+    /// How the receiver's inputs arrive.
     pub pace: Option<PaceHead>,
-    /// What it is.
+    /// The header.
     pub head: Head,
-    /// What has changed.
+    /// The encoded delta.
     pub delta: &'a [u8],
-    /// What happened, see [`read_events`].
+    /// The encoded events, see [`read_events`].
     pub events: &'a [u8],
 }
 
-/// Takes an update apart. Its tick is near the one given.
+/// Parses an update whose tick is near the one given.
 pub fn read_update(bytes: &[u8], near: Tick) -> Result<Update<'_>, Malformed> {
     let mut bits = BitReader::new(bytes);
     let (pace, head, length) = read_heads(&mut bits, near)?;
@@ -314,7 +315,7 @@ fn read_heads(bits: &mut BitReader<'_>, near: Tick) -> Result<(Option<PaceHead>,
     Ok((pace, Head { tick, base, partial }, length))
 }
 
-/// Appends an event that may be lost; `ago` is how many ticks before the update it happened. Too long a one is left out.
+/// Appends a lossy event; `ago` is how many ticks before the update it happened. Too long an event is dropped.
 pub fn put_event(out: &mut Vec<u8>, ago: u8, bytes: &[u8]) {
     if let Ok(length) = u8::try_from(bytes.len()) {
         out.extend_from_slice(&[ago, length]);
@@ -322,7 +323,7 @@ pub fn put_event(out: &mut Vec<u8>, ago: u8, bytes: &[u8]) {
     }
 }
 
-/// Reads what [`put_event`] wrote, one after the other.
+/// Decodes all events written by [`put_event`].
 pub fn read_events(mut bytes: &[u8], mut see: impl FnMut(u8, &[u8])) -> Result<(), Malformed> {
     while let [ago, length, rest @ ..] = bytes {
         let (event, rest) = rest.split_at_checked(usize::from(*length)).ok_or(Malformed::Truncated)?;
@@ -332,7 +333,7 @@ pub fn read_events(mut bytes: &[u8], mut see: impl FnMut(u8, &[u8])) -> Result<(
     if bytes.is_empty() { Ok(()) } else { Err(Malformed::Truncated) }
 }
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From a view.
@@ -341,7 +342,7 @@ pub enum Way {
     ToView,
 }
 
-/// What a message is about, for people who read message logs. Ticks are near `near`.
+/// Describes a message for readers of message logs. Its ticks are near `near`.
 pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> Described {
     match (way, channel) {
         (Way::ToHost, Channel::Input) => Described::kind("inputs").with_tick(first_tick(bytes, near)),

@@ -1,5 +1,5 @@
-//! What the coder expects: how likely every kind of bit is, and how every entity moved so far. Both ends keep the models
-//! as they were after each packet, so that a delta is read with the models of the packet that it builds on.
+//! Context models of the coder: the probability of every kind of bit, and the motion of every entity. Both ends keep
+//! the models in their state after each packet, so that a delta is decoded with the models of its base.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,22 +14,22 @@ use crate::snapshot::Layout;
 use crate::spin::Scale;
 use crate::track::{Head, Lane, Pull};
 
-/// How wrong what was predicted of a slot tends to be, in classes of twice the size each, and two that stand apart.
+/// Classes of the usual prediction error of a slot, each of twice the size of the one before, with two separate ones.
 pub(crate) const NOISES: usize = 10;
-/// Then those of what was just surprised, by how much.
+/// After those, the classes of slots that have just been a surprise, by how much.
 pub(crate) const JOLTS: usize = 5;
-/// The class of what rested.
+/// The class of resting slots.
 pub(crate) const RESTING: usize = NOISES + JOLTS;
-/// The class of what is new.
+/// The class of new slots.
 pub(crate) const FRESH: usize = RESTING + 1;
 const CLASSES: usize = FRESH + 1;
-/// What changes at once has two classes: known before, and new.
+/// Fields that change in steps have two classes: known before, and new.
 const STEP_CLASSES: usize = 2;
 
-/// Finer contexts of a class: how far what was predicted lies from a whole code, or how fast it moves.
+/// Finer contexts of a class: the distance of the prediction from a whole code, or the speed.
 pub(crate) const SHADES: usize = 4;
 
-/// How the residuals of a class are spread; by whether an earlier slot of the entity was a surprise.
+/// The distribution of the residuals of a class, by whether an earlier slot of the entity was a surprise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     pub(crate) zero: [[Odds; SHADES]; 2],
@@ -45,16 +45,16 @@ impl Class {
     };
 }
 
-/// What is expected of a field as a whole.
+/// Models of a field as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FieldOdds {
-    /// By whether it changed the last time, rests, and the field before it changed.
+    /// Whether it changes, by whether it changed the last time, rests, and the field before it changed.
     pub(crate) changed: [Odds; 8],
-    /// Whether its code is one that its motion allows.
+    /// Whether the code is one that the field's motion allows.
     pub(crate) regular: Odds,
-    /// Whether the largest component is the predicted one, by how clearly it is.
+    /// Whether the largest component is the predicted one, by how clearly it is the largest.
     pub(crate) largest: [Odds; 4],
-    /// Which it is instead.
+    /// Which component is the largest instead.
     pub(crate) other: [Odds; 4],
 }
 
@@ -67,20 +67,21 @@ impl FieldOdds {
     };
 }
 
-/// Contexts for whether an active entity is as it was.
+/// Contexts for whether an active entity is unchanged.
 pub(crate) const REST_AGES: usize = 8;
 
-/// What is expected of the entities of a kind, besides numbers.
+/// Models of the entities of a kind, besides numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableOdds {
-    /// By how long it has been as it is, and by whether the two entities before it changed.
+    /// Whether an entity is unchanged, by its time since the last change, and by whether the two entities before it
+    /// changed.
     pub(crate) same: [[Odds; 4]; REST_AGES],
     pub(crate) gone: [Odds; 2],
-    /// Whether any other quiet entity changed.
+    /// Whether another quiet entity changed.
     pub(crate) stirred: Odds,
-    /// Whether the number of a new one is beyond all known.
+    /// Whether the id of a new entity is higher than all known ones.
     pub(crate) beyond: Odds,
-    /// Whether what is said of an entity is older than the rest, and whether its zone is another.
+    /// Whether an entity's values are older than the snapshot, and whether its zone has changed.
     pub(crate) aged: Odds,
     pub(crate) rezoned: Odds,
 }
@@ -96,21 +97,21 @@ impl TableOdds {
     };
 }
 
-/// The numbers that are expected of a table.
+/// The numbers that are coded for a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Count {
-    /// Quiet entities that did not change, before one that did.
+    /// Unchanged quiet entities before a changed one.
     Quiet,
     /// New entities.
     Fresh,
-    /// How far their numbers are apart.
+    /// The distances between the ids of new entities.
     PredictionError,
-    /// How old what is said of an entity is.
+    /// The age of an entity's values.
     Age,
     Zone,
 }
 
-/// How many of those there are.
+/// The number of variants of [`Count`].
 const COUNTS: usize = Count::Zone as usize + 1;
 
 /// How a field is coded.
@@ -118,19 +119,19 @@ const COUNTS: usize = Count::Zone as usize + 1;
 pub(crate) struct FieldPlan {
     pub(crate) slots: Range<usize>,
     pub(crate) way: Way,
-    /// Among those of its table.
+    /// The lanes of the field among those of its table.
     pub(crate) lanes: Range<usize>,
     pub(crate) classes: Range<usize>,
 }
 
-/// What is predicted of a field.
+/// How a field is predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Way {
-    /// That it stays.
+    /// It stays the same.
     Step,
-    /// That it goes on, modulo a circle if there is one.
+    /// It moves on, modulo a circle if given.
     Smooth(Option<i32>),
-    /// That it goes on turning.
+    /// It turns on.
     Rotation(Scale),
 }
 
@@ -169,7 +170,7 @@ impl Way {
         match (field.motion, field.code) {
             (Motion::Smooth, _) => Way::Smooth(None),
             (Motion::Turn(circle), _) => Way::Smooth(i32::try_from(circle).ok().filter(|circle| *circle > 0)),
-            // One that may be absent has five slots, and is not predicted.
+            // An optional rotation has five slots, and is not predicted.
             (Motion::Rotation, Code::Rotation { bits }) if field.slots == 4 => {
                 Way::Rotation(Scale::with_bits(bits))
             }
@@ -178,17 +179,17 @@ impl Way {
     }
 }
 
-/// How the entities of a table moved, in the order of its rows.
+/// The motion of the entities of a table, in the order of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tracks {
     pub(crate) heads: Vec<Head>,
     pub(crate) lanes: Vec<Lane>,
-    /// What pulls at every entity, by lane.
+    /// The pull on every entity, by lane.
     pub(crate) pulls: Vec<Pull>,
 }
 
 impl Tracks {
-    /// Forgets all entities, and becomes what pulls at them.
+    /// Removes all entities, and sets the pulls.
     pub(crate) fn begin(&mut self, pulls: &[Pull]) {
         self.heads.clear();
         self.lanes.clear();
@@ -197,32 +198,33 @@ impl Tracks {
     }
 }
 
-/// Models of one layout that are copied from each other: what one has learnt since a common ancestor is all that is copied.
+/// A family of models of one layout that are copied from each other: a copy transfers only what was learnt since a
+/// common ancestor.
 #[derive(Clone, Debug)]
 pub struct Family(Arc<Kin>);
 
 #[derive(Debug)]
 struct Kin {
     plan: Vec<TablePlan>,
-    /// How many deltas have been coded with models of this family.
+    /// The number of deltas coded with models of this family.
     deltas: AtomicU64,
 }
 
 impl Family {
-    /// For the deltas of a layout.
+    /// A family for the deltas of a layout.
     pub fn new(layout: &Layout) -> Family {
         let plan = layout.kinds().iter().map(TablePlan::new).collect();
         Family(Arc::new(Kin { plan, deltas: AtomicU64::new(0) }))
     }
 
-    /// A number that no delta of the family had before, and never zero.
+    /// A number that no delta of the family had before; never zero.
     fn next_delta(&self) -> u64 {
         self.0.deltas.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
-/// Everything that is expected of one layout's deltas. Whoever encodes against a base, and whoever decodes, begins with
-/// the models as they were after the packet that made the base, or with new ones if the base is empty.
+/// The models of one layout's deltas. Encoder and decoder begin with the models in their state after the base's packet,
+/// or with new ones if the base is empty.
 #[derive(Clone, Debug)]
 pub struct Models {
     family: Family,
@@ -231,43 +233,43 @@ pub struct Models {
     fields: Vec<FieldOdds>,
     tops: Learnt<Tops>,
     classes: Learnt<Class>,
-    /// Of each table. They are never changed, so that models may share them.
+    /// The tracks of each table. They are never changed, so that models may share them.
     tracks: Arc<[Tracks]>,
-    /// Memory for those of the next delta.
+    /// Memory for the tracks of the next delta.
     next: Option<Arc<[Tracks]>>,
     scratch: Scratch,
 }
 
-/// Memory that a delta is made in.
+/// Scratch memory for coding a delta.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
     pub(crate) fates: Vec<crate::delta::Fate>,
     pub(crate) fresh: Vec<u32>,
 }
 
-/// What concerns one table.
+/// The models of one table.
 pub(crate) struct Part<'a> {
     pub(crate) plan: &'a TablePlan,
     pub(crate) table: &'a mut TableOdds,
-    /// One for every [`Count`].
+    /// One model for every [`Count`].
     pub(crate) numbers: Pages<'a, Number>,
     pub(crate) fields: &'a mut [FieldOdds],
-    /// Of the residuals of every field.
+    /// Models of the residuals of every field.
     pub(crate) tops: Pages<'a, Tops>,
     pub(crate) classes: Pages<'a, Class>,
-    /// As they were in the base.
+    /// The tracks as of the base.
     pub(crate) before: &'a Tracks,
     pub(crate) tracks: &'a mut Tracks,
     pub(crate) scratch: &'a mut Scratch,
 }
 
 impl Models {
-    /// Nothing is known of the deltas of a layout.
+    /// New models for the deltas of a layout.
     pub fn new(layout: &Layout) -> Models {
         Models::of(&Family::new(layout))
     }
 
-    /// Nothing is known yet.
+    /// New models in this family.
     pub fn of(family: &Family) -> Models {
         let plan = &family.0.plan;
         let fields = plan.iter().map(|table| table.fields.len()).sum();
@@ -285,7 +287,7 @@ impl Models {
         }
     }
 
-    /// Forgets everything but the layout and the memory.
+    /// Resets everything but the layout and the memory.
     pub fn reset(&mut self) {
         self.tables.fill(TableOdds::NEW);
         self.numbers.reset(Number::NEW);
@@ -301,10 +303,10 @@ impl Models {
         }
     }
 
-    /// Becomes a copy, in the memory it has.
+    /// Copies from other models, reusing memory.
     pub fn copy_from(&mut self, other: &Models) {
         if !Arc::ptr_eq(&self.family.0, &other.family.0) {
-            // What was learnt elsewhere has numbers of its own.
+            // Another family numbers its deltas differently, so pages cannot be compared by number.
             *self = other.clone();
             return;
         }
@@ -320,13 +322,13 @@ impl Models {
         debug_assert!(self == other);
     }
 
-    /// What concerns each table, in order.
+    /// Calls a function with the models of each table, in order.
     pub(crate) fn for_each_part<E>(
         &mut self,
         mut f: impl FnMut(usize, Part<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (plan, delta) = (&self.family.0.plan, self.family.next_delta());
-        // Whoever shares it keeps it.
+        // Shared tracks are not reused.
         let next = self.next.take().filter(|next| Arc::strong_count(next) == 1);
         let mut next = next.unwrap_or_else(|| no_tracks(plan));
         let mut result = Ok(());
@@ -366,7 +368,7 @@ fn no_tracks(plan: &[TablePlan]) -> Arc<[Tracks]> {
     plan.iter().map(none).collect()
 }
 
-/// Whether the same is expected.
+/// Compares the learnt state.
 impl PartialEq for Models {
     fn eq(&self, other: &Models) -> bool {
         self.tables == other.tables

@@ -1,19 +1,20 @@
-//! How likely a bit is, learnt from those before it, and numbers made of such bits.
+//! Adaptive bit probabilities for the range coder, and number codes made of such bits.
 
 use sametick_wire::range::Coder;
 
-/// The chance of one kind of bit. It moves as the mean of all bits so far would, and slower than that never.
+/// The probability of one kind of bit. It adapts as the mean of all bits so far, and never more slowly than after
+/// `MEMORY` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Odds {
-    /// The chance of a one in 65,536ths; never 0 and never 65,536.
+    /// The probability of a one in 65,536ths; never 0 and never 65,536.
     ones: u16,
     seen: u16,
 }
 
-/// After so many bits older ones are forgotten.
+/// After this many bits, older ones fade.
 const MEMORY: usize = 80;
 
-/// What share of the way to a bit the chance moves, in 65,536ths, by how many bits came before.
+/// The step towards a new bit, in 65,536ths of the distance, by how many bits came before.
 const SHARES: [u32; MEMORY] = {
     let mut shares = [0; MEMORY];
     let mut seen = 0;
@@ -25,10 +26,10 @@ const SHARES: [u32; MEMORY] = {
 };
 
 impl Odds {
-    /// Nothing is known.
+    /// Nothing has been learnt.
     pub(crate) const NEW: Odds = Odds { ones: 1 << 15, seen: 0 };
 
-    /// One bit.
+    /// Codes one bit.
     #[inline(always)]
     pub(crate) fn code<C: Coder>(&mut self, coder: &mut C, bit: bool) -> bool {
         let bit = coder.toss(self.ones.into(), bit);
@@ -36,7 +37,7 @@ impl Odds {
         if usize::from(self.seen) < MEMORY - 1 {
             self.seen += 1;
         }
-        // A share is below one, so that neither end is ever reached.
+        // The share is below one, so neither end is ever reached.
         if bit {
             self.ones += ((u32::from(u16::MAX - self.ones) * share) >> 16) as u16;
         } else {
@@ -46,22 +47,22 @@ impl Odds {
     }
 }
 
-/// Lengths of numbers that are told apart; the last one stands for all above.
+/// The number of length classes; the last one stands for all longer numbers.
 pub(crate) const LENGTHS: usize = 20;
 
-/// The bits below the leading one that have odds of their own: the first by itself, the second by the first.
+/// The number of probabilities for the bits below the leading one: the first by itself, the second by the first.
 const TOPS: usize = 3;
 
-/// The highest bits of numbers, by their length.
+/// Models of the highest bits of numbers, by their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tops([[Odds; TOPS]; LENGTHS]);
 
 impl Tops {
-    /// Nothing is known.
+    /// Nothing has been learnt.
     pub(crate) const NEW: Tops = Tops([[Odds::NEW; TOPS]; LENGTHS]);
 }
 
-/// A number: how many bits it has, one by one, then the highest of them by their odds and the rest as they are.
+/// Codes a number: its length in unary, then its highest bits by their models and the rest unmodelled.
 pub(crate) fn number<C: Coder>(
     coder: &mut C,
     lengths: &mut [Odds; LENGTHS],
@@ -85,11 +86,11 @@ pub(crate) fn number<C: Coder>(
         top = 2 * top + 1 + usize::from(bit);
     }
     read = read << rest | coder.even(whole & ((1 << rest) - 1), rest);
-    // More than 32 bits come from strangers only.
+    // Only an invalid stream has more than 32 bits.
     u32::try_from(read - 1).unwrap_or(u32::MAX)
 }
 
-/// What [`number`] expects.
+/// The models for [`number`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     lengths: [Odds; LENGTHS],
@@ -97,10 +98,10 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// Nothing is known.
+    /// Nothing has been learnt.
     pub(crate) const NEW: Number = Number { lengths: [Odds::NEW; LENGTHS], tops: Tops::NEW };
 
-    /// One number.
+    /// Codes one number.
     pub(crate) fn code<C: Coder>(&mut self, coder: &mut C, value: u32) -> u32 {
         number(coder, &mut self.lengths, &mut self.tops, value)
     }

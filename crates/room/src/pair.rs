@@ -1,4 +1,4 @@
-//! A host, views and a bad network between them, in virtual time: the harness every room is tested on.
+//! Test harness for rooms: a host, views and a simulated bad network between them, in virtual time.
 //!
 //! ```
 //! # #[path = "../tests/it/field.rs"] #[allow(dead_code)] mod field;
@@ -28,37 +28,37 @@ use sametick_wire::{Carrier, Channel, Member};
 use crate::host::{self, Host, HostConfig, Keepable};
 use crate::view::{self, JoinAs, View};
 
-/// How often players look: as a screen does.
+/// How often players look: the frame interval of a screen.
 const LOOK_EVERY_US: u64 = 16_000;
 
-/// How many fields are named in which two states differ.
+/// The most differing fields that are reported for two states.
 const REPORTED: usize = 8;
 
-/// What somebody does in a tick.
+/// The input of a player in a tick.
 pub type Act<G> = Box<dyn FnMut(&View<G>, Tick) -> <G as sametick_sim::Game>::Input>;
 
-/// Somebody who plays, and the link they do it over.
+/// A player and the link over which that player takes part.
 pub struct Player<G: Hosted> {
-    /// Who they are to the host.
+    /// The host's id of the link.
     pub member: Member,
-    /// What they see.
+    /// The player's view.
     pub view: View<G>,
-    /// Their link: they are side A.
+    /// The link; the player is side A.
     pub pair: Pair,
-    /// They are not there.
+    /// Whether the player has left.
     pub gone: bool,
     act: Act<G>,
     looks_at: Time,
 }
 
-/// Looks on while a trial runs.
+/// Observes a running trial.
 pub trait Watch<G: Hosted> {
     /// The host has stepped.
     fn stepped(&mut self, host: &Host<G>) {
         let _ = host;
     }
 
-    /// The host sends a message to a player, who may never receive it.
+    /// The host has sent a message to a player; it may be lost.
     fn sent(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
         let _ = (member, channel, bytes);
     }
@@ -68,7 +68,7 @@ pub trait Watch<G: Hosted> {
         let _ = (players, index);
     }
 
-    /// A player has looked.
+    /// A player has drawn a frame.
     fn looked(&mut self, player: &mut Player<G>, index: usize) {
         let _ = (player, index);
     }
@@ -76,17 +76,17 @@ pub trait Watch<G: Hosted> {
 
 impl<G: Hosted> Watch<G> for () {}
 
-/// A host, views and the network between them. One seed, one result.
+/// A host, views and the network between them. The same seed always gives the same result.
 pub struct Trial<G: Hosted> {
     /// The virtual time.
     pub now: Time,
     /// The host.
     pub host: Host<G>,
-    /// Everybody who has ever joined.
+    /// All players who have ever joined.
     pub players: Vec<Player<G>>,
-    /// What the log would say.
+    /// The records for the log.
     pub records: Vec<Record>,
-    /// What is to be kept, in the order in which it was said.
+    /// The state to be saved, in the order of output.
     pub keepsakes: Vec<(Keepable, Vec<u8>)>,
     setup: G::Setup,
     /// The host's states whose hashes are in the log.
@@ -121,12 +121,12 @@ impl<G: Hosted> Trial<G> {
         }
     }
 
-    /// Those who join from now on do it over this kind of carrier.
+    /// Sets the kind of carrier for players who join from now on.
     pub fn set_carrier(&mut self, carrier: Carrier) {
         self.carrier = carrier;
     }
 
-    /// Players over WebSocket have so many extra sockets from now on.
+    /// Sets the number of extra sockets of players over WebSocket from now on.
     pub fn set_extra_sockets(&mut self, count: usize) {
         self.extra_sockets = count;
         self.players.iter_mut().for_each(|player| player.pair.set_extra_sockets(count));
@@ -141,7 +141,7 @@ impl<G: Hosted> Trial<G> {
         (pair, path)
     }
 
-    /// Somebody joins. Returns their place in the list.
+    /// A player joins. Returns the player's index.
     pub fn join(&mut self, setup: &G::Setup, act: impl FnMut(&View<G>, Tick) -> G::Input + 'static) -> usize {
         let (pair, path) = self.pair();
         let join = JoinAs {
@@ -165,7 +165,7 @@ impl<G: Hosted> Trial<G> {
         self.players.len() - 1
     }
 
-    /// Somebody comes back over another link.
+    /// A player rejoins over another link.
     pub fn rejoin(&mut self, index: usize) {
         let (pair, path) = self.pair();
         let player = &mut self.players[index];
@@ -174,7 +174,7 @@ impl<G: Hosted> Trial<G> {
         self.next += 1;
     }
 
-    /// Somebody goes. If it is not said, the host does not notice.
+    /// A player leaves. Without `said`, the host is not notified.
     pub fn leave(&mut self, index: usize, said: bool) {
         self.players[index].gone = true;
         if said {
@@ -183,13 +183,13 @@ impl<G: Hosted> Trial<G> {
         }
     }
 
-    /// Changes the network of everybody from now on.
+    /// Changes the network profile of all players from now on.
     pub fn set_profile(&mut self, profile: Profile) {
         self.profile = profile;
         self.players.iter_mut().for_each(|player| player.pair.set_profile(profile));
     }
 
-    /// Lets time pass.
+    /// Advances the virtual time.
     pub fn run_millis(&mut self, ms: u64, watch: &mut impl Watch<G>) {
         for _ in 0..ms {
             self.now = self.now.plus_micros(1_000);
@@ -205,10 +205,10 @@ impl<G: Hosted> Trial<G> {
         }
     }
 
-    /// Replays the log and compares it with the states that the host had. Returns how many were compared.
+    /// Replays the log and compares the states with those of the host. Returns how many states were compared.
     ///
     /// # Panics
-    /// If the log leads to another state than the host had. The message names the tick and the first fields that differ.
+    /// If the log leads to another state than the host's. The message names the tick and the first fields that differ.
     pub fn replay(&self) -> u32 {
         let (mut state, mut inputs) = (G::new(&self.setup), Inputs::new());
         let (mut checked, mut compared) = (self.checked.iter(), 0);

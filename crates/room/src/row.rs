@@ -1,4 +1,4 @@
-//! The codes of one entity: which fields changed, and how far each is from what is predicted of it.
+//! Codes one entity: which fields changed, and the residual of each against its prediction.
 
 use sametick_wire::range::Coder;
 
@@ -8,19 +8,19 @@ use crate::odds::{Tops, number};
 use crate::spin::{self, Point, Scale};
 use crate::track::{Head, Lane, Pull, Span};
 
-/// The class of what is new in a field that changes at once.
+/// The class of new values in a field that changes in steps.
 const STEP_FRESH: usize = 1;
 
-/// How an entity comes to be coded.
+/// The time since an entity's last change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since {
-    /// Ticks from its last change until the base.
+    /// Ticks from its last change to the base.
     pub(crate) rested: u32,
-    /// Ticks from its last change until now.
+    /// Ticks from its last change to now.
     pub(crate) elapsed: u32,
 }
 
-/// What is expected of the entities of a table, and how this one moved.
+/// The models of a table's entities, and the tracks of this entity.
 pub(crate) struct RowModels<'a> {
     pub(crate) plan: &'a TablePlan,
     pub(crate) fields: &'a mut [FieldOdds],
@@ -31,7 +31,7 @@ pub(crate) struct RowModels<'a> {
     pub(crate) lanes: &'a mut [Lane],
 }
 
-/// How a residual is coded.
+/// The context for coding a residual.
 #[derive(Clone, Copy)]
 struct Context {
     class: usize,
@@ -46,17 +46,17 @@ impl Context {
     }
 }
 
-/// A field and what is expected of it.
+/// A field and its models.
 struct Pen<'a, C> {
     coder: &'a mut C,
     odds: &'a mut FieldOdds,
-    /// Of this field, which is the first of them.
+    /// The first page is that of this field.
     tops: Pages<'a, Tops>,
     classes: Pages<'a, Class>,
 }
 
 impl<C: Coder> Pen<'_, C> {
-    /// How far a slot is from what is predicted.
+    /// Codes the difference of a slot from its prediction.
     fn residual(&mut self, context: Context, residual: i32) -> i32 {
         let Context { class, surprised, shade, turned } = context;
         let class = self.classes.at(class);
@@ -72,7 +72,7 @@ impl<C: Coder> Pen<'_, C> {
     }
 }
 
-/// The codes of an entity that was known, or that is like another: `values` is what to write, or becomes what is read.
+/// Codes an entity that is known, or similar to another: `values` is written, or filled when reading.
 pub(crate) fn known<C: Coder>(
     coder: &mut C,
     models: RowModels<'_>,
@@ -94,7 +94,7 @@ pub(crate) fn known<C: Coder>(
             values.copy_from_slice(base);
             continue;
         }
-        // What rested was looked at when the base was made, and had not moved.
+        // A resting field was compared when the base was made, and had not moved.
         let recent = since.elapsed.saturating_sub(since.rested);
         let moves = Moves { age: Span::new(age), recent: Span::new(recent), rests, surprised };
         let (tops, classes) = (tops.part(at..at + 1), classes.part(plan.classes.clone()));
@@ -107,18 +107,18 @@ pub(crate) fn known<C: Coder>(
     }
 }
 
-/// How a field that changed may have moved.
+/// How far a changed field may have moved.
 #[derive(Clone, Copy)]
 struct Moves {
-    /// Since it changed, and since the base.
+    /// Ticks since its last change, and since the base.
     age: Span,
     recent: Span,
-    /// Whether it had stopped changing.
+    /// Whether it was resting.
     rests: bool,
     surprised: bool,
 }
 
-/// Codes a field that changed, and says whether it was a surprise.
+/// Codes a changed field, and returns whether it was a surprise.
 fn changed<C: Coder>(
     mut pen: Pen<'_, C>,
     plan: &FieldPlan,
@@ -141,7 +141,7 @@ fn changed<C: Coder>(
     }
 }
 
-/// Each slot as its distance from the base.
+/// Codes each slot as its difference from the base.
 fn step<C: Coder>(pen: &mut Pen<'_, C>, mut context: Context, base: &[i32], values: &mut [i32]) {
     for (base, value) in base.iter().zip(values) {
         let residual = pen.residual(context, value.wrapping_sub(*base));
@@ -150,12 +150,12 @@ fn step<C: Coder>(pen: &mut Pen<'_, C>, mut context: Context, base: &[i32], valu
     }
 }
 
-/// The shorter way around a circle.
+/// The shorter way round a circle.
 fn around(way: i64, circle: i64) -> i64 {
     (way + circle / 2).rem_euclid(circle) - circle / 2
 }
 
-/// Whether a residual is larger than what is usual.
+/// Whether a residual is larger than usual.
 fn surprises(residual: i64, noise: u16) -> bool {
     residual.abs() * 16 > 2 * i64::from(noise) + 32
 }
@@ -230,13 +230,13 @@ fn rotation<C: Coder>(
     }
     match scale.point(values) {
         Some(now) => spin::learn(lanes, scale, base, &predicted, elapsed, moves.rests, &now),
-        // Only strangers say that codes are regular which are not.
+        // Only an invalid stream marks irregular codes as regular.
         None => spin::begin(lanes, None),
     }
     surprised
 }
 
-/// Which component is the largest: mostly the predicted one.
+/// Codes which component is the largest: mostly the predicted one.
 fn code_largest<C: Coder>(pen: &mut Pen<'_, C>, scale: &Scale, point: &Point, value: i32) -> usize {
     let (likely, margin) = spin::largest(point);
     let clearness = match scale.steps(margin) {
@@ -253,7 +253,7 @@ fn code_largest<C: Coder>(pen: &mut Pen<'_, C>, scale: &Scale, point: &Point, va
     usize::from(high) << 1 | usize::from(low)
 }
 
-/// The codes of an entity that was not known, by how they differ from another's.
+/// Codes an entity that was not known, by its difference from another.
 pub(crate) fn fresh<C: Coder>(coder: &mut C, models: RowModels<'_>, like: &[i32], values: &mut [i32]) {
     let RowModels { plan, fields, mut tops, mut classes, pulls: _, heads, lanes } = models;
     for (at, ((plan, odds), head)) in plan.fields.iter().zip(fields).zip(heads).enumerate() {

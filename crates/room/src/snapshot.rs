@@ -1,4 +1,4 @@
-//! What a view holds at an update: all entities it knows of, as codes.
+//! Snapshots: all entities that a view knows at an update, as codes.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -6,19 +6,19 @@ use core::ops::Range;
 use sametick_sim::Tick;
 use sametick_sim::replica::{Entity, Hosted, Kind};
 
-/// The kinds of a game's room in the order of their tables; what is predicted is the last.
+/// The kinds of a game's room in the order of their tables; the predicted kind is the last.
 #[derive(Clone, Debug)]
 pub struct Layout {
     kinds: Vec<Kind>,
 }
 
 impl Layout {
-    /// That of a game.
+    /// The layout of a game's room.
     pub fn of<G: Hosted>() -> Layout {
         Layout { kinds: G::KINDS.iter().copied().chain([G::Own::KIND]).collect() }
     }
 
-    /// With these kinds.
+    /// A layout with these kinds.
     pub fn new(kinds: &[Kind]) -> Layout {
         Layout { kinds: kinds.to_vec() }
     }
@@ -29,16 +29,16 @@ impl Layout {
     }
 }
 
-/// What a view holds at an update.
+/// All entities that a view knows at an update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The tick that the update was made after.
+    /// The tick of the update.
     pub tick: Tick,
-    /// A table for each kind.
+    /// One table for each kind.
     pub tables: Vec<KnownEntities>,
 }
 
-/// The known entities of one kind, in the order of their numbers.
+/// The known entities of one kind, in the order of their ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownEntities {
     width: usize,
@@ -49,22 +49,22 @@ pub struct KnownEntities {
 /// An entity without its codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Its number.
+    /// Its id.
     pub id: u32,
-    /// The zone it is in, from the nearest; 0 for what is nowhere.
+    /// The zone it is in, 0 for the nearest and for entities without a position.
     pub zone: u8,
-    /// The tick that its codes are of.
+    /// The tick of its codes.
     pub at: Tick,
 }
 
 impl Snapshot {
-    /// Nothing is known.
+    /// An empty snapshot.
     pub fn new(layout: &Layout) -> Snapshot {
         let table = |kind: &Kind| KnownEntities { width: kind.width(), ..KnownEntities::default() };
         Snapshot { tick: Tick::ZERO, tables: layout.kinds().iter().map(table).collect() }
     }
 
-    /// Becomes a copy, in the memory it has.
+    /// Copies from another, reusing memory.
     pub fn copy_from(&mut self, other: &Snapshot) {
         self.tick = other.tick;
         self.tables.resize_with(other.tables.len(), KnownEntities::default);
@@ -75,31 +75,31 @@ impl Snapshot {
         }
     }
 
-    /// Forgets every entity, but not the memory.
+    /// Removes every entity, keeping the memory.
     pub fn clear(&mut self) {
         self.tick = Tick::ZERO;
         self.tables.iter_mut().for_each(KnownEntities::clear);
     }
 
-    /// How many entities are known.
+    /// The number of entities.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| table.marks.len()).sum()
     }
 
-    /// Whether none is.
+    /// Whether there are no entities.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl KnownEntities {
-    /// Forgets everything but the memory.
+    /// Removes every entity, keeping the memory.
     pub fn clear(&mut self) {
         self.marks.clear();
         self.slots.clear();
     }
 
-    /// How many slots an entity has.
+    /// The number of slots of an entity.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -109,7 +109,7 @@ impl KnownEntities {
         &self.marks
     }
 
-    /// The same, to change; not their numbers.
+    /// A mutable mark; its id must not be changed.
     pub fn mark_mut(&mut self, index: usize) -> &mut Mark {
         &mut self.marks[index]
     }
@@ -122,7 +122,7 @@ impl KnownEntities {
         &self.slots[index * self.width..(index + 1) * self.width]
     }
 
-    /// The same, to change.
+    /// The mutable codes of the entity at an index.
     ///
     /// # Panics
     /// If there is none.
@@ -130,10 +130,10 @@ impl KnownEntities {
         &mut self.slots[index * self.width..(index + 1) * self.width]
     }
 
-    /// Adds an entity whose codes are zero, to be written.
+    /// Appends an entity with zeroed codes, and returns them for writing.
     ///
     /// # Panics
-    /// If its number is not higher than those before.
+    /// If its id is not higher than those before.
     pub fn push(&mut self, mark: Mark) -> &mut [i32] {
         let in_order = self.marks.last().is_none_or(|last| last.id < mark.id);
         assert!(in_order, "entities of a kind come in the order of their numbers");
@@ -143,25 +143,25 @@ impl KnownEntities {
         &mut self.slots[at..]
     }
 
-    /// Adds entities as another table has them. Their numbers are higher than those before.
+    /// Appends entities from another table. Their ids are higher than those before.
     pub(crate) fn push_like(&mut self, other: &KnownEntities, rows: Range<usize>) {
         self.marks.extend_from_slice(&other.marks[rows.clone()]);
         self.slots.extend_from_slice(&other.slots[rows.start * self.width..rows.end * self.width]);
     }
 
-    /// Adds an entity as it is in another table of the kind, after all others.
+    /// Appends an entity from another table of the kind.
     pub(crate) fn push_copy(&mut self, from: &KnownEntities, index: usize) {
         self.marks.push(from.marks[index]);
         self.slots.extend_from_slice(from.slots(index));
     }
 
-    /// The last entity, to change.
+    /// The last entity, mutable.
     pub(crate) fn last_mut(&mut self) -> (&mut Mark, &mut [i32]) {
         let at = self.slots.len() - self.width;
         (self.marks.last_mut().expect("there is one"), &mut self.slots[at..])
     }
 
-    /// The index of an entity, or where it would be.
+    /// The index of an entity, or the index for inserting it.
     pub fn find(&self, id: u32) -> Result<usize, usize> {
         self.marks.binary_search_by_key(&id, |mark| mark.id)
     }

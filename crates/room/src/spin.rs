@@ -1,31 +1,31 @@
-//! How rotations move: a rotation is a point on the unit sphere in four dimensions, and what turns evenly goes along a
-//! great circle. As in [`track`](crate::track) the motion is fitted to what was said since the last surprise.
+//! Motion prediction for rotations: a rotation is a point on the unit sphere in four dimensions, and a steady rotation
+//! follows a great circle. As in [`track`](crate::track) the motion is fitted to the values since the last surprise.
 
 use sametick_sim::maths::sqrt;
 
 use crate::track::{GAINS, Lane, POINTS, Span};
 
-/// One, as components are reckoned.
+/// The fixed-point representation of one, for components.
 const ONE_BITS: u32 = 30;
 const ONE: i64 = 1 << ONE_BITS;
 /// The square root of a half: no component but the largest is larger.
 const MOST: i64 = 759_250_125;
-/// Fractions of a code that are told apart.
+/// The resolution of fractions of a code.
 const FINE: i64 = 4_096;
-/// An angle that is turned in one step, as the square of half of it; beyond that nothing is predicted.
+/// The largest angle of one prediction step, as the square of half of it; beyond that nothing is predicted.
 const MAX_TURN: i64 = ONE;
-/// An error of so many 16ths of a code more than twice what is usual is a surprise.
+/// An error this many 16ths of a code above twice the usual one is a surprise.
 const SURPRISE: i64 = 16;
 
 /// A rotation as a point of length [`ONE`].
 pub(crate) type Point = [i64; 4];
 
-/// What the codes of a rotation mean.
+/// The quantisation of a rotation's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
-    /// The highest code of a component; the lowest is as far below zero.
+    /// The highest code of a component; the lowest is its negative.
     highest: i64,
-    /// The length of a step, 4,096 times.
+    /// The size of a code step, times 4,096.
     step: i64,
 }
 
@@ -41,7 +41,7 @@ fn plus(a: &Point, b: &Point) -> Point {
     core::array::from_fn(|at| a[at] + b[at])
 }
 
-/// The place of the largest component, and how far it is from the next, in the same unit.
+/// The index of the largest component, and its lead over the next, in the same unit.
 pub(crate) fn largest(point: &Point) -> (usize, i64) {
     let (mut first, mut second) = ((0, point[0].abs()), 0);
     for (at, part) in point.iter().enumerate().skip(1) {
@@ -56,20 +56,20 @@ pub(crate) fn largest(point: &Point) -> (usize, i64) {
 }
 
 impl Scale {
-    /// With so many bits for a component.
+    /// The scale for components of this many bits.
     pub(crate) fn with_bits(bits: u32) -> Scale {
         let highest = (1 << (bits.clamp(2, 20) - 1)) - 1;
         Scale { highest, step: MOST * 4_096 / highest }
     }
 
-    /// Whether codes are those of a rotation.
+    /// Whether codes are a valid rotation.
     pub(crate) fn is_regular(&self, codes: &[i32]) -> bool {
         let [largest, rest @ ..] = codes else { return false };
         let highest = self.highest;
         (0..4).contains(largest) && rest.iter().all(|code| i64::from(*code).abs() <= highest)
     }
 
-    /// The point that codes mean, if they are codes of a rotation.
+    /// The point of the codes, if they are a valid rotation.
     pub(crate) fn point(&self, codes: &[i32]) -> Option<Point> {
         let &[largest, a, b, c] = codes else { return None };
         let largest = usize::try_from(largest).ok().filter(|largest| *largest < 4)?;
@@ -85,23 +85,23 @@ impl Scale {
             rest -= point[place] * point[place];
             place += 1;
         }
-        // IEEE 754 fixes every bit of a square root, and a processor is far quicker with it than with a whole one.
+        // IEEE 754 fixes every bit of a square root, and a processor computes it far faster than an integer root.
         point[largest] = sqrt(rest.max(0) as f64) as i64;
         Some(point)
     }
 
-    /// What would be the codes of a point if this component is the largest, in fine codes, lowest place first.
+    /// The fine codes of a point if this component is the largest, lowest index first.
     pub(crate) fn codes(&self, point: &Point, largest: usize) -> [i64; 3] {
         let sign = if point[largest & 3] < 0 { -1 } else { 1 };
         let highest = self.highest * FINE;
         core::array::from_fn(|at| {
             let part = point[at + usize::from(at >= largest & 3)] * sign;
-            // A product of 31 and 31 bits.
+            // The product has 31 and 31 bits.
             part.clamp(-ONE, ONE) * highest / MOST
         })
     }
 
-    /// A length in codes.
+    /// A length, in codes.
     pub(crate) fn steps(&self, length: i64) -> i64 {
         length * self.highest / MOST
     }
@@ -115,7 +115,7 @@ fn speed_of(lanes: &[Lane; 4]) -> Point {
     lanes.map(|lane| lane.speed.into())
 }
 
-/// Where a point is after going along its great circle, and its speed there.
+/// The point and speed after moving along its great circle.
 fn along(place: &Point, speed: &Point, elapsed: Span) -> (Point, Point) {
     let way = speed.map(|part| (part * elapsed.ticks).clamp(-ONE, ONE));
     let square = dot(&way, &way);
@@ -123,7 +123,7 @@ fn along(place: &Point, speed: &Point, elapsed: Span) -> (Point, Point) {
         return (*place, [0; 4]);
     }
     let part = |of: i64| (square * of) >> ONE_BITS;
-    // The first assignment of cosine, and of sine by its angle.
+    // Taylor series of cosine, and of sine by its angle.
     let cosine = ONE - part(ONE / 2 - part(ONE / 24 - part(ONE / 720)));
     let sine = ONE - part(ONE / 6 - part(ONE / 120 - part(ONE / 5_040)));
     let there = plus(&times(cosine, place), &times(sine, &way));
@@ -131,13 +131,13 @@ fn along(place: &Point, speed: &Point, elapsed: Span) -> (Point, Point) {
     (there, plus(&times(cosine, speed), &times(back, place)))
 }
 
-/// A point brought back to the sphere, for one that is nearly on it.
+/// Normalises a point that is nearly on the sphere.
 fn onto(point: &Point) -> Point {
     let square = dot(point, point).clamp(0, 2 * ONE);
     times((3 * ONE - square) / 2, point)
 }
 
-/// A rotation begins here, at rest.
+/// Initialises the lanes of a new rotation, at rest.
 pub(crate) fn begin(lanes: &mut [Lane; 4], place: Option<Point>) {
     for (at, lane) in lanes.iter_mut().enumerate() {
         *lane = Lane { off: place.map_or(0, |place| place[at] as i32), ..Lane::NEW };
@@ -145,14 +145,14 @@ pub(crate) fn begin(lanes: &mut [Lane; 4], place: Option<Point>) {
     lanes[0].points = u8::from(place.is_some());
 }
 
-/// The speed at the end of an arc that is not long: as long as the sine of its angle, or nearly the angle.
+/// The speed at the end of a short arc: its length is the sine of the angle, nearly the angle itself.
 fn speed_at(end: &Point, start: &Point, elapsed: Span) -> Point {
     let start = if dot(start, end) < 0 { start.map(|part| -part) } else { *start };
     let arc = plus(&times(dot(&start, end), end), &start.map(|part| -part));
     arc.map(|part| elapsed.part(part))
 }
 
-/// What is predicted from the codes of the base, and the speed then.
+/// The predicted point and speed, from the codes of the base.
 pub(crate) fn predict(
     lanes: &[Lane; 4],
     scale: &Scale,
@@ -166,7 +166,7 @@ pub(crate) fn predict(
     along(&place_of(lanes), &speed_of(lanes), elapsed)
 }
 
-/// Takes in where it really is.
+/// Updates the motion with the actual rotation.
 pub(crate) fn learn(
     lanes: &mut [Lane; 4],
     scale: &Scale,

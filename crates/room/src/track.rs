@@ -1,49 +1,49 @@
-//! How numbers move: what is predicted of a slot, from all that was said of it so far.
+//! Motion prediction for numbers: predicts a slot from its earlier values.
 //!
-//! Codes are rounded, so two of them say little of a slow motion, and many say more: a line is error through those since
-//! the last surprise. All of it is whole numbers, so that both ends predict the same.
+//! Codes are rounded, so two of them determine a slow motion badly, and many do better: a line is fitted through the
+//! values since the last surprise. All arithmetic is on integers, so that both ends predict the same.
 
 use crate::models::{JOLTS, NOISES, SHADES};
 
-/// Fractions of a code that are told apart, as bits.
+/// The resolution of fractions of a code, in bits.
 const FINE_BITS: u32 = 12;
 const FINE: i64 = 1 << FINE_BITS;
-/// What pulls is a change of speed, finer still.
+/// The resolution of a pull, which is a change of speed, in bits.
 const PULL_BITS: u32 = 20;
-/// A motion is not predicted farther than this.
+/// The most ticks over which a motion is predicted.
 pub(crate) const MAX_ELAPSED: u32 = 1_024;
-/// A line is error through so many points; older ones fade.
+/// The line is fitted through this many points; older ones fade.
 pub(crate) const POINTS: usize = 4;
-/// An error of so many 16ths of a code more than twice what is usual is a surprise.
+/// An error this many 16ths of a code above twice the usual one is a surprise.
 const SURPRISE: i64 = 8;
 
-/// A number of ticks to divide by.
+/// A number of ticks, as a divisor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(crate) ticks: i64,
-    /// 2^32 times the reciprocal.
+    /// 2^32 times its reciprocal.
     inverse: i64,
 }
 
 impl Span {
-    /// So many ticks; at least one, and not more than are predicted.
+    /// A span of at least one tick, and at most the predicted range.
     pub(crate) fn new(ticks: u32) -> Span {
         let ticks = i64::from(ticks.clamp(1, MAX_ELAPSED));
         Span { ticks, inverse: (1 << 32) / ticks }
     }
 
-    /// A share of a way, by ticks. A division is much slower.
+    /// Divides a distance by the ticks. Multiplication by the reciprocal is much faster.
     pub(crate) fn part(&self, way: i64) -> i64 {
         if self.ticks == 1 { way } else { ((i128::from(way) * i128::from(self.inverse)) >> 32) as i64 }
     }
 }
 
-/// What was last said of a field.
+/// The history of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The ticks from its last change to the last change of its entity.
+    /// Ticks from the field's last change to the last change of its entity.
     pub(crate) age: u16,
-    /// The ticks between its last two changes.
+    /// Ticks between its last two changes.
     pub(crate) interval: u16,
     /// Whether it changed when its entity last did.
     pub(crate) changed: bool,
@@ -52,37 +52,37 @@ pub(crate) struct Head {
 /// The motion of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lane {
-    /// In fine codes a tick. Of a rotation, see [`spin`](crate::spin).
+    /// In fine codes per tick. For a rotation, see [`spin`](crate::spin).
     pub(crate) speed: i32,
     /// The speed between the last two codes.
     pub(crate) raw: i32,
-    /// How far the fitted line is from the code, in fine codes. Of a rotation, a component.
+    /// The distance of the fitted line from the code, in fine codes. For a rotation, a component.
     pub(crate) off: i32,
     /// The usual error, in 16ths of a code.
     pub(crate) noise: u16,
-    /// How many points the line goes through.
+    /// The number of points that the line is fitted through.
     pub(crate) points: u8,
     /// The class of the last error.
     pub(crate) jolt: u8,
-    /// Whether what pulls seems to pull at this one.
+    /// Whether the pull seems to apply to this slot.
     pub(crate) lean: i8,
 }
 
-/// What is predicted of a slot.
+/// The prediction for a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Predicted {
     /// The nearest code.
     pub(crate) code: i64,
-    /// From that code to what is predicted, in fine codes.
+    /// The distance from that code to the exact prediction, in fine codes.
     pub(crate) off: i64,
-    /// How far it moves since the base, in fine codes.
+    /// The movement since the base, in fine codes.
     way: i64,
     span: Span,
     pull: i64,
     rests: bool,
 }
 
-/// Gains of the fit in 4,096ths, for the place and for the speed, by how many points there are with the new one.
+/// Gains of the fit in 4,096ths, for position and speed, by the number of points including the new one.
 pub(crate) const GAINS: [(i64, i64); POINTS + 1] = {
     let mut gains = [(4_096, 4_096); POINTS + 1];
     let mut n = 2;
@@ -95,16 +95,16 @@ pub(crate) const GAINS: [(i64, i64); POINTS + 1] = {
     gains
 };
 
-/// The bits of a size.
+/// The bit length of a size.
 fn bits(size: i64) -> usize {
     (i64::BITS - size.leading_zeros()) as usize
 }
 
 impl Lane {
-    /// One that has just come.
+    /// The lane of a new entity.
     pub(crate) const NEW: Lane = Lane { speed: 0, raw: 0, off: 0, noise: 0, points: 1, jolt: 0, lean: 0 };
 
-    /// How wrong what is predicted may be: what was just surprised is likely to be so again, as is its kind.
+    /// The class of the expected error: a slot that was just a surprise is likely to be one again.
     pub(crate) fn class(&self) -> usize {
         match self.points {
             0 | 1 => NOISES + usize::from(self.jolt),
@@ -112,8 +112,8 @@ impl Lane {
         }
     }
 
-    /// Takes in an error, in 16ths of a code, and says whether it is a surprise: more than twice what is usual, and by so
-    /// much.
+    /// Learns from an error, in 16ths of a code, and returns whether it is a surprise: more than twice the usual error
+    /// plus `by`.
     pub(crate) fn note(&mut self, error: i64, by: i64) -> bool {
         let noise = i64::from(self.noise);
         let surprised = error > by + 2 * noise;
@@ -127,12 +127,12 @@ impl Lane {
         surprised
     }
 
-    /// Whether it would have come to another code by now if it had gone on.
+    /// Whether steady motion would have reached another code by now.
     pub(crate) fn was_to_move(&self, ticks: i64) -> bool {
         i64::from(self.speed).abs() * ticks >= FINE * 3 / 4
     }
 
-    /// What comes after the code of the base.
+    /// Predicts the next code from that of the base.
     pub(crate) fn predict(&self, code: i32, span: Span, rests: bool, pull: &Pull) -> Predicted {
         let elapsed = span.ticks;
         let pull = (i64::from(pull.now) * elapsed * elapsed) >> (PULL_BITS - FINE_BITS + 1);
@@ -147,7 +147,7 @@ impl Lane {
         Predicted { code: nearest, off, way, span, pull, rests }
     }
 
-    /// Takes in how far the code was from the predicted one. `moved` is how far it is from the base's.
+    /// Learns from the residual. `moved` is the distance from the base's code.
     pub(crate) fn learn(&mut self, seen: &Predicted, residual: i64, moved: i64, pull: &mut Pull) {
         let error = residual * FINE - seen.off;
         let (span, elapsed) = (seen.span, seen.span.ticks);
@@ -176,7 +176,7 @@ impl Lane {
         self.speed = speed.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
     }
 
-    /// Which would have been nearer: with the pull, or without it?
+    /// Learns whether the prediction would have been nearer with the pull or without it.
     fn lean_on(&mut self, seen: &Predicted, error: i64) {
         if seen.pull.abs() < FINE / 8 {
             return;
@@ -188,31 +188,31 @@ impl Lane {
     }
 }
 
-/// What pulls at the entities of a table: the same for all of them, such as gravity. It is the mean change of speed of
-/// those that are not pushed by something else.
+/// The pull on the entities of a table: the same acceleration for all, such as gravity. It is the mean change of speed
+/// of those entities on which nothing else seems to act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pull {
-    /// In fractions of a code a tick and tick.
+    /// In fractions of a code per tick squared.
     now: i32,
-    /// How many deltas it is the mean of.
+    /// The number of deltas in the mean.
     seen: u8,
-    /// In this delta: the sum and number of those that are near it,
+    /// In this delta: the sum and number of changes near the pull,
     near: i64,
     near_count: i32,
-    /// and of those that are not, how many are above it less how many are below.
+    /// and of the others, how many are above it minus how many are below.
     far: i32,
     far_count: i32,
 }
 
-/// A pull of more codes a tick and tick than this is a push.
+/// A greater change of speed, in codes per tick squared, is not a pull.
 const MAX_PULL: i64 = 64 << PULL_BITS;
-/// What is not more codes than this from what was predicted of it is near.
+/// A change within this many codes of its prediction is near.
 const NEAR: i64 = 2;
-/// The most deltas that a pull is the mean of.
+/// The most deltas in the mean.
 const PULL_MEMORY: u8 = 64;
 
 impl Pull {
-    /// Takes in a change of speed, in fine codes a tick and tick.
+    /// Adds a change of speed, in fine codes per tick squared.
     fn tally(&mut self, change: i64, elapsed: i64) {
         let off = (change << (PULL_BITS - FINE_BITS)) - i64::from(self.now);
         if off.abs() * elapsed * elapsed <= NEAR << PULL_BITS {
@@ -224,13 +224,13 @@ impl Pull {
         }
     }
 
-    /// A delta has been coded, with so many ticks since the base.
+    /// Updates the pull after a delta, with the ticks since the base.
     pub(crate) fn settle(&mut self, elapsed: u32) {
         let elapsed = i64::from(elapsed.clamp(1, MAX_ELAPSED));
         let add = if self.far_count > self.near_count {
             self.seen = 0;
             let step = (NEAR << PULL_BITS) / (elapsed * elapsed);
-            // What changes its speed one way here and another way there is not pulled at.
+            // Changes of speed in different directions are not a pull.
             let agreed = self.far.abs() > self.far_count / 2;
             if agreed { i64::from(self.far) * step / i64::from(self.far_count) } else { 0 }
         } else if self.near_count > 0 {
@@ -245,7 +245,8 @@ impl Pull {
 }
 
 impl Predicted {
-    /// Finer contexts: a shade, and whether the signs of residuals are turned, so that the likely way is always the same.
+    /// The finer context: a shade, and whether the signs of residuals are flipped, so that the likely direction is
+    /// always the same.
     pub(crate) fn shade(&self, class: usize) -> (usize, bool) {
         if class <= 4 {
             let shade = (self.off.abs() * 2 * SHADES as i64) >> FINE_BITS;

@@ -1,7 +1,7 @@
-//! A player's side of a room: what was received, the moment that is shown, and what is predicted of oneself.
+//! The client side of a room: decodes updates, interpolates what is shown, and predicts the player's own state.
 //!
-//! After each [`View::handle`], [`View::poll_output`] is called until it says [`Output::WakeAt`]. To draw,
-//! [`View::look`], then [`View::shown`] and [`View::own`].
+//! The driver calls [`View::poll_output`] after each [`View::handle`], until it returns [`Output::WakeAt`]. To draw, it
+//! calls [`View::look`], then [`View::shown`] and [`View::own`].
 
 mod aside;
 mod prediction;
@@ -35,70 +35,70 @@ use received::Received;
 use timeline::Timeline;
 use tracks::Tracks;
 
-/// Events that wait to be shown; beyond it the oldest is dropped.
+/// The most events that wait to be shown; beyond it the oldest is dropped.
 const MAX_EVENTS: usize = 256;
 
-/// Own ticks further than this from where they should be are not caught up with one by one.
+/// If own ticks deviate more than this from their schedule, they jump instead of catching up one by one.
 const MAX_OFF: u32 = 60;
 
-/// How to take part.
+/// The parameters of a join.
 #[derive(Clone, Debug)]
 pub struct JoinAs<G: Hosted> {
     /// The player's name.
     pub name: String,
     /// The git commit of this build.
     pub commit: String,
-    /// What a new room begins with.
+    /// The setup of a new room.
     pub setup: G::Setup,
-    /// The seed in that.
+    /// The seed in that setup.
     pub seed: u64,
-    /// How many seats a new room has.
+    /// The number of seats of a new room.
     pub seats: u16,
-    /// Only to look.
+    /// Whether to join as a spectator.
     pub watch: bool,
-    /// Whether a new room is shown to others.
+    /// Whether a new room is listed publicly.
     pub listed: bool,
 }
 
-/// What a view is doing.
+/// The state of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It has asked to take part.
+    /// It has asked to join.
     Joining,
-    /// The host does not let it in, and says why.
+    /// The host has refused it, with this reason.
     Refused(String),
-    /// It is let in, and nothing is known yet.
+    /// It is let in, and no update has arrived yet.
     Waiting,
-    /// It takes part, or looks.
+    /// It plays or spectates.
     Playing,
-    /// Nothing has come for a while: what is shown stands still.
+    /// No update has arrived for a while: the shown state stands still.
     Frozen,
 }
 
-/// Figures for people.
+/// Statistics for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
     /// The bytes of the last update.
     pub update_bytes: usize,
     /// The bytes of all updates.
     pub bytes: u64,
-    /// Updates that arrived and were understood.
+    /// Updates that arrived and were decoded.
     pub updates: u64,
-    /// Updates that never came, or came when what they are coded against was gone.
+    /// Updates that never came, or came after their base was dropped.
     pub lost: u64,
-    /// How much there is to show yet, in microseconds.
+    /// How much received time is not shown yet, in microseconds.
     pub buffer_us: i64,
-    /// How far what is shown of others is behind the quickest update lately, in microseconds.
+    /// How far the shown moment is behind the quickest recent update, in microseconds.
     pub delay_us: i64,
-    /// For how long nothing moved because nothing came.
+    /// The total time that the shown state stood still because nothing had arrived.
     pub frozen_us: u64,
     /// How many ticks ahead of the newest update own inputs are.
     pub lead_ticks: u32,
     /// Own inputs that reached the host too late.
     pub omissions: u32,
-    /// How wrong prediction has been.
+    /// Prediction errors.
     pub errors: Errors,
-    /// Entities that are known.
+    /// The number of known entities.
     pub entities: usize,
 }
 
@@ -108,14 +108,14 @@ enum Stage {
     In(Welcome),
 }
 
-/// A player's side of a room.
+/// The client side of a room.
 pub struct View<G: Hosted> {
     now: Time,
     join: Join,
     stage: Stage,
     claim: Option<Claim>,
     token: Option<Token>,
-    /// What was wrong with the token it had.
+    /// The reason why its token was invalid.
     bad_token: Option<String>,
     characters: Characters,
     saved: Option<Tick>,
@@ -129,12 +129,12 @@ pub struct View<G: Hosted> {
     prediction: Prediction<G>,
     pacer: Pacer,
     path: Path,
-    /// The last tick that an input was made for, and when.
+    /// The last tick that an input was made for, and the time of that.
     tick: Tick,
     acted_at: Time,
     wants_input: bool,
     want_path: bool,
-    /// Inputs that are to be sent, the last tick's last.
+    /// Inputs to be sent, the newest last.
     unsent: Vec<Opaque>,
     events: VecDeque<(Tick, G::Event)>,
     outbox: Outbox<Output>,
@@ -142,10 +142,10 @@ pub struct View<G: Hosted> {
 }
 
 impl<G: Hosted> View<G> {
-    /// A view that asks to take part, over a link that has just opened.
+    /// A view that asks to join over a link that has just opened.
     ///
     /// # Panics
-    /// If the setup is longer than a room takes.
+    /// If the setup is longer than allowed.
     pub fn new(now: Time, join: &JoinAs<G>, path: Path) -> View<G> {
         let setup = to_canonical(&join.setup).expect("a setup serialises");
         assert!(setup.len() <= MAX_SETUP, "a setup has at most {MAX_SETUP} bytes");
@@ -194,7 +194,7 @@ impl<G: Hosted> View<G> {
         view
     }
 
-    /// Comes back over a link that has just opened, as who it was.
+    /// Rejoins over a link that has just opened, with the claim and token it has.
     pub fn rejoin(&mut self, now: Time, path: Path) {
         self.now = self.now.max(now);
         self.path = path;
@@ -212,7 +212,7 @@ impl<G: Hosted> View<G> {
         self.outbox.push(Output::Send(Channel::Control), |out| control::put(out, &join));
     }
 
-    /// What the view is doing.
+    /// The state of the view.
     pub fn status(&self) -> Status {
         match &self.stage {
             Stage::Joining => Status::Joining,
@@ -223,7 +223,7 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// Where the player sits, once let in.
+    /// The player's seat, once let in.
     pub fn seat(&self) -> Option<Seat> {
         match &self.stage {
             Stage::In(welcome) => welcome.seat,
@@ -231,7 +231,7 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// Whose view it has, once let in.
+    /// The view's id, once let in.
     pub fn view_id(&self) -> Option<ViewId> {
         match &self.stage {
             Stage::In(welcome) => Some(ViewId(welcome.view)),
@@ -244,7 +244,7 @@ impl<G: Hosted> View<G> {
         self.tick
     }
 
-    /// What the newest update says: for ghosts, and for those who do not draw.
+    /// The newest received scene: for drawing ghosts, and for programs that do not draw.
     pub fn newest(&self) -> &Scene {
         &self.newest
     }
@@ -254,18 +254,18 @@ impl<G: Hosted> View<G> {
         self.timeline.newest()
     }
 
-    /// What the newest update says of what is predicted.
+    /// The newest received values of the predicted state.
     pub fn newest_own(&self) -> Option<G::Own> {
         let table = self.received.newest()?.tables.last()?;
         (!table.marks().is_empty()).then(|| G::Own::take(table.slots(0))).flatten()
     }
 
-    /// What is predicted after the last tick, without any blending.
+    /// The predicted state after the last tick, without blending.
     pub fn predicted(&self) -> Option<&(Tick, G::Own)> {
         self.prediction.last()
     }
 
-    /// Moves the shown moment on to now.
+    /// Advances the shown moment to now.
     pub fn look(&mut self, now: Time) {
         self.now = self.now.max(now);
         self.timeline.look(self.now);
@@ -274,24 +274,24 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// The entities of a type as they are shown: number, zone, and what they are like in between updates.
+    /// The entities of a type as they are shown: id, zone, and values interpolated between updates.
     pub fn shown<E: Entity>(&self) -> impl Iterator<Item = (u32, u8, E)> + '_ {
         self.tracks.shown::<E>()
     }
 
-    /// What is shown of what is predicted.
+    /// The predicted state as it is shown.
     pub fn own(&self) -> Option<G::Own> {
         self.prediction.shown(self.now)
     }
 
-    /// What has happened by the shown moment.
+    /// The next event, once the shown moment has reached its tick.
     pub fn poll_event(&mut self) -> Option<(Tick, G::Event)> {
         let shown_us = self.timeline.shown_us()?;
         let due = |(tick, _): &mut (Tick, G::Event)| G::RATE.due_micros(*tick) as i64 <= shown_us;
         self.events.pop_front_if(due)
     }
 
-    /// Figures for people.
+    /// Statistics for people.
     pub fn stats(&self) -> Stats {
         Stats {
             buffer_us: self.timeline.buffer_us(),
@@ -304,7 +304,7 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// Takes what happened. After an error the other side does not speak the protocol.
+    /// Handles an input. An error means that the host violates the protocol.
     pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = self.now.max(now);
         match input {
@@ -323,7 +323,7 @@ impl<G: Hosted> View<G> {
         Ok(())
     }
 
-    /// What the view wants next.
+    /// The next output.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         if let Some(output) = self.outbox.pop(buf) {
             return output;
@@ -343,7 +343,7 @@ impl<G: Hosted> View<G> {
         Output::WantInput(self.tick.next())
     }
 
-    /// Ticks whose inputs would come too late anyway are not played.
+    /// Skips ticks whose inputs would arrive too late anyway.
     fn catch_up(&mut self) {
         let overdue = self.pacer.overdue_ticks(self.now).saturating_sub(self.pacer.useful_ticks());
         for _ in 0..overdue.min(MAX_OFF) {
@@ -357,7 +357,7 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// Own ticks begin as far ahead of the host's as they have to be.
+    /// Starts own ticks as far ahead of the host's as needed.
     fn launch(&mut self, present: Tick) {
         self.tick = present + self.pacer.lead_ticks();
         self.pacer.launch(self.now, self.tick);
@@ -369,7 +369,7 @@ impl<G: Hosted> View<G> {
         match message {
             ToView::Welcome(welcome) => {
                 if self.claim.replace(welcome.claim).is_some_and(|claim| claim.run != welcome.claim.run) {
-                    // Another room of the same name: its ticks begin anew.
+                    // Another room of the same name: its ticks start again.
                     self.begin_anew();
                 }
                 self.stage = Stage::In(welcome);
@@ -378,7 +378,7 @@ impl<G: Hosted> View<G> {
                 self.launch(welcome.tick + age);
             }
             ToView::Refused { bad_token: true, why } if self.token.is_some() => {
-                // Whoever that was cannot be had back: somebody new asks.
+                // That player cannot be resumed: the view joins as a new one.
                 (self.token, self.claim, self.bad_token) = (None, None, Some(why));
                 self.ask();
             }
@@ -411,7 +411,7 @@ impl<G: Hosted> View<G> {
         (self.saved, self.pace_percent) = (None, 100);
     }
 
-    /// What cannot be read is nothing that this build could show.
+    /// Ignores events that cannot be decoded: this build could not show them.
     fn on_event(&mut self, tick: Tick, bytes: &[u8]) {
         let Ok(event) = from_canonical(bytes) else { return };
         if self.events.len() == MAX_EVENTS {
@@ -422,7 +422,7 @@ impl<G: Hosted> View<G> {
     }
 
     fn on_update(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        // It was on its way before the welcome.
+        // It was sent before the welcome.
         let Stage::In(welcome) = &self.stage else { return Ok(()) };
         let near = self.timeline.newest().max(welcome.tick);
         let update = read_update(bytes, near)?;
@@ -449,7 +449,7 @@ impl<G: Hosted> View<G> {
         Ok(())
     }
 
-    /// What a new update means for what is shown and predicted.
+    /// Applies a new update to what is shown and predicted.
     fn take_in(&mut self, head: &Head) {
         let Some(snapshot) = self.received.newest() else { return };
         self.stats.entities = snapshot.len();

@@ -1,4 +1,4 @@
-//! Deltas give back exactly what was encoded, cost nothing when nothing happened, and survive strangers' bytes.
+//! Deltas decode to exactly what was encoded, cost nothing when nothing changed, and are safe to decode from any bytes.
 
 use proptest::prelude::*;
 use sametick_room::delta::{self, MAX_ENTITIES};
@@ -39,7 +39,7 @@ fn mark(id: u32, tick: u32) -> Mark {
     Mark { id, zone: 0, at: Tick(tick) }
 }
 
-/// Encodes and decodes with models of either end, which end up equal.
+/// Encodes and decodes with the models of either end, which end up equal.
 fn there_and_back(ends: &mut [Models; 2], base: &Snapshot, target: &Snapshot) -> usize {
     let mut bytes = vec![7; 3];
     delta::encode(&mut ends[0], base, target, &mut bytes);
@@ -56,7 +56,7 @@ fn new_ends() -> [Models; 2] {
     [Models::new(&layout()), Models::new(&layout())]
 }
 
-/// A world that goes on: things move, turn, jump, stop, come, go, and say anything at all.
+/// A changing world: things move, turn, jump, stop, appear, disappear, and have arbitrary values.
 struct World {
     rng: Rng,
     now: Snapshot,
@@ -219,7 +219,7 @@ fn arbitrary_code() -> impl Strategy<Value = i32> {
     prop_oneof![4 => -3..4, 2 => -600..600, 1 => any::<i32>(), 1 => Just(i32::MIN), 1 => Just(i32::MAX)]
 }
 
-/// For each entity whether it is there, its zone, its age, and its codes.
+/// For each entity whether it exists, its zone, its age, and its codes.
 type Rows = Vec<(u32, u8, u32, Vec<i32>)>;
 
 fn arbitrary_rows() -> impl Strategy<Value = Rows> {
@@ -270,14 +270,14 @@ proptest! {
     }
 
     #[test]
-    fn strangers_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), seed in 0u64..8) {
+    fn arbitrary_bytes_are_decoded_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), seed in 0u64..8) {
         let mut world = World::new(seed, false);
         (0..20).for_each(|_| world.step(3));
         let mut ends = new_ends();
         there_and_back(&mut ends, &Snapshot::new(&layout()), &world.now);
         let mut read = Snapshot::new(&layout());
         for _ in 0..4 {
-            // What was read is built on, as a client would.
+            // The decoded snapshot becomes the base, as in a client.
             let base = world.now.clone();
             if delta::decode(&mut ends[1], &base, base.tick + 1, &bytes, &mut read).is_ok() {
                 prop_assert!(read.tables.iter().all(|table| table.marks().len() <= MAX_ENTITIES));
@@ -312,7 +312,7 @@ fn flipped_bits_are_read_or_refused() {
 }
 
 #[test]
-fn nothing_costs_nothing_however_much_there_is() {
+fn an_unchanged_world_costs_nothing() {
     let mut many = Snapshot::new(&layout());
     many.tick = Tick(50);
     for id in 0..10_000 {
@@ -333,7 +333,7 @@ fn nothing_costs_nothing_however_much_there_is() {
 }
 
 #[test]
-fn too_many_are_refused() {
+fn too_many_entities_are_refused() {
     let mut many = Snapshot::new(&layout());
     for id in 0..=MAX_ENTITIES as u32 {
         many.tables[1].push(mark(id, 0));
@@ -385,7 +385,7 @@ fn no_allocation_in_steady_state() {
     };
     let first = allocation_counter::measure(&mut play);
     assert!(first.count_total > 0, "the counter counts");
-    // Once more: who holds what is the other way around after an odd number of deltas.
+    // Again: after an odd number of deltas the buffers are swapped.
     play();
     assert_eq!(allocation_counter::measure(&mut play).count_total, 0);
 }
@@ -394,7 +394,7 @@ fn no_allocation_in_steady_state() {
 fn a_copy_is_the_same_whatever_both_have_learnt_before() {
     let mut rng = Rng::new(7);
     let family = Family::new(&layout());
-    // Those of another family are copied as well, as a whole.
+    // Models of another family are copied too, as a whole.
     let mut all: Vec<Models> = (0..5).map(|_| Models::of(&family)).collect();
     all.push(Models::new(&layout()));
     let (mut world, mut read) = (World::new(3, false), Snapshot::new(&layout()));
@@ -403,7 +403,7 @@ fn a_copy_is_the_same_whatever_both_have_learnt_before() {
         match rng.below(8) {
             0 => all[at].reset(),
             1 => {
-                // A stranger's bytes, which leave nonsense behind.
+                // Arbitrary bytes, which leave the models in an arbitrary state.
                 let bytes: Vec<u8> = (0..20).map(|_| rng.below(256) as u8).collect();
                 let _ = delta::decode(&mut all[at], &world.now, world.now.tick + 1, &bytes, &mut read);
             }

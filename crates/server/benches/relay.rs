@@ -1,10 +1,10 @@
-//! What the relay costs as a machine, without sockets: a tick of a session of four players at 60 Hz, from their inputs to
-//! the packets for them, alone and with the encoder of its log; and how large that log is.
+//! Benchmark of the relay state machine, without sockets: the cost of one tick of a session of four players at 60 Hz,
+//! from their inputs to the packets for them, with and without the log encoder; and the size of that log.
 //!
 //! `taskset -c 1 cargo bench -p sametick --bench relay`
 //!
-//! Every variant has relays of its own; they take turns after every round, and figures are medians of rounds. Each player
-//! toggles one of eight buttons five times a second at random, and sends the hash of every thirtieth tick.
+//! Every variant has relays of its own; the variants take turns after every round, and figures are medians of rounds.
+//! Each player toggles one of eight buttons five times a second at random, and sends the hash of every thirtieth tick.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -38,7 +38,7 @@ struct Player {
     held: u8,
 }
 
-/// A relay with sessions that have begun one after the other, and their players.
+/// A relay with sessions that have begun one after the other, and the players of these sessions.
 struct World {
     relay: Relay,
     now: Time,
@@ -47,7 +47,7 @@ struct World {
     rng: Rng,
     /// The last closed tick, the same in every session.
     tick: Tick,
-    /// By how many ticks the hash of a tick comes later.
+    /// By how many ticks a player's hash of a tick is delayed.
     check_after: u32,
     buf: Vec<u8>,
     logs: Option<Logs>,
@@ -123,7 +123,7 @@ impl World {
         self.drain();
     }
 
-    /// Takes what the relay has to say. Returns when it wants to be woken.
+    /// Drains the relay's outputs. Returns the time at which the relay wants to be woken.
     fn drain(&mut self) -> Time {
         loop {
             match self.relay.poll_output(&mut self.buf) {
@@ -142,7 +142,7 @@ impl World {
                     }
                 }
                 Output::Closed(id, tick) => self.log_tick(id, tick),
-                // Players without a game have no state to give, and nobody here can replay it.
+                // Players without a game cannot give a snapshot, and nothing in this benchmark can replay the log.
                 Output::WantSave(id, tick) => self.relay.handle(self.now, Input::Made(id, tick, None)),
                 other => panic!("{other:?}"),
             }
@@ -157,7 +157,7 @@ impl World {
         logs.drain(id);
     }
 
-    /// What the players say before the next tick closes, one after the other, each as long as `lens` says.
+    /// Sends the players' inputs before the next tick closes, one after the other; `lens` has the length of each.
     fn speak(&mut self, tick: Tick, bytes: &mut Vec<u8>, lens: &mut Vec<usize>) {
         for player in &mut self.players {
             player.held ^= if self.rng.chance(5, u64::from(RATE)) { 1 << self.rng.below(8) } else { 0 };
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Plays so many ticks; the time it took is that of the relay alone.
+    /// Plays so many ticks and returns the time that the relay alone took.
     fn play(&mut self, ticks: u32) -> f64 {
         let (mut bytes, mut lens, mut check) = (vec![], vec![], vec![]);
         (1..=ticks).for_each(|ahead| self.speak(self.tick + ahead, &mut bytes, &mut lens));
@@ -202,7 +202,7 @@ impl World {
         ns / f64::from(ticks) / (self.players.len() / self.per_session) as f64
     }
 
-    /// The next tick of the next session closes.
+    /// Closes the next tick of the next session.
     fn wake(&mut self) {
         loop {
             let before = self.packets;
@@ -229,9 +229,9 @@ fn cost() {
         .collect();
     for round in 0..=ROUNDS {
         for (sessions, _, world, figures) in &mut worlds {
-            // Rounds of one session are as long as those of ten, for the clock's sake.
+            // One session gets ten times the ticks: a shorter round is too short for the clock.
             let ns = world.play(TICKS * if *sessions == 1 { 10 } else { 1 });
-            // The first only warms up.
+            // The first round only warms up.
             if round > 0 {
                 figures.push(ns);
             }

@@ -1,4 +1,4 @@
-//! How fast an hour of pong with four players is replayed, and how long it takes to be at any of its ticks.
+//! Benchmark of replays: an hour of pong with four players from end to end, and seeking to any of its ticks.
 //!
 //! `cargo bench -p sametick --bench replay`. Items are ticks: real time is 60 of them a second.
 #![allow(clippy::disallowed_methods, reason = "a benchmark has files")]
@@ -25,17 +25,17 @@ fn main() {
     divan::main();
 }
 
-/// A folder of its own, gone at the end.
+/// A folder of its own, deleted on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind is better than a panic in a drop.
+        // A folder that is left behind is better than a panic in a drop.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// An hour that four autopilots have played.
+/// Records an hour that four autopilots have played.
 fn hour(name: &str) -> (Folder, PathBuf, Games) {
     let folder = std::env::temp_dir().join(format!("sametick-bench-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -89,7 +89,7 @@ fn play(path: &Path, games: &Games, to: u32, keep: Keep) {
     assert_eq!(playback.covered().first_bad, None);
 }
 
-/// Every tick, every check, from the file; nothing is kept.
+/// Every tick and every check, from the file; no state is kept.
 #[divan::bench]
 fn replay_an_hour(bencher: Bencher<'_, '_>) {
     let (_folder, path, games) = hour("replay");
@@ -98,7 +98,7 @@ fn replay_an_hour(bencher: Bencher<'_, '_>) {
         .bench_local(|| play(&path, &games, HOUR_TICKS, Keep::InMemory));
 }
 
-/// The same, with the states kept in their file.
+/// The same, with the states kept in a file.
 #[divan::bench]
 fn replay_an_hour_and_keep_states(bencher: Bencher<'_, '_>) {
     let (_folder, path, games) = hour("keep");
@@ -107,7 +107,7 @@ fn replay_an_hour_and_keep_states(bencher: Bencher<'_, '_>) {
         .bench_local(|| play(&path, &games, HOUR_TICKS, Keep::Afresh));
 }
 
-/// On two threads, every state compared.
+/// The same on two threads, with every state compared.
 #[divan::bench]
 fn replay_an_hour_twice(bencher: Bencher<'_, '_>) {
     let (_folder, path, games) = hour("twice");
@@ -117,7 +117,7 @@ fn replay_an_hour_twice(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Opens the log and goes to a tick at random, with kept states: the whole of `sametick replay LOG --to TICK`.
+/// Opens the log and seeks to a random tick, with kept states: the whole of `sametick replay LOG --to TICK`.
 #[divan::bench(sample_count = 1_000, sample_size = 1)]
 fn open_and_go_to_any_tick(bencher: Bencher<'_, '_>) {
     let (_folder, path, games) = hour("seek");
@@ -128,7 +128,7 @@ fn open_and_go_to_any_tick(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The same within an open log, as stepping does.
+/// The same in an open log, as stepping does.
 #[divan::bench(sample_count = 1_000, sample_size = 1)]
 fn go_to_any_tick(bencher: Bencher<'_, '_>) {
     let (_folder, path, games) = hour("step");

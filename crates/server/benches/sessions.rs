@@ -1,11 +1,11 @@
-//! How many sessions of four players at 60 Hz a relay carries on one core, over real sockets: the whole relay as it is
-//! served, logs included, on a core of its own, and light clients on the other.
+//! Benchmark of the relay's capacity: how many sessions of four players at 60 Hz it carries on one core, over real
+//! sockets. The relay with its logs runs on one core, and light clients on the other.
 //!
-//! `cargo bench -p sametick --bench sessions` (about three minutes; `-- udp 100` measures one transport with one number of
-//! sessions)
+//! `cargo bench -p sametick --bench sessions` (about three minutes; `-- udp 100` measures one transport with one number
+//! of sessions)
 //!
-//! The clients, with a socket each, need more of a processor than the relay, so the relay's core is not filled: what it can
-//! carry follows from what it uses. A tick counts as missed if it was closed a whole tick late.
+//! The clients, with a socket each, need more of a processor than the relay, so the relay's core is not filled: its
+//! capacity is computed from what it uses. A tick counts as missed if it was closed a whole tick late.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -43,11 +43,11 @@ use serde::{Deserialize, Serialize};
 
 const PLAYERS: usize = 4;
 
-/// Sessions whose clients share a thread. An address may make 256 first packets at once, and 32 a second after that.
+/// Sessions whose clients share a thread. An address may send 256 first packets at once, and 32 a second after that.
 const BUNCH: usize = 50;
 const BETWEEN_BUNCHES: Duration = Duration::from_secs(7);
 
-/// After the last bunch has come; then measured for as long.
+/// The wait after the last bunch has joined; the measurement takes as long.
 const SETTLE: Duration = Duration::from_secs(4);
 const MEASURE: Duration = Duration::from_secs(10);
 
@@ -85,7 +85,7 @@ struct Lateness {
     worst_us: AtomicU64,
 }
 
-/// The relay, watched.
+/// The relay, with measurements around it.
 struct Watched {
     app: ServerApp,
     lateness: Arc<Lateness>,
@@ -125,7 +125,7 @@ impl App for Watched {
     }
 }
 
-/// Players of many sessions.
+/// The players of many sessions.
 struct Clients {
     players: Vec<(Key, Peer<Plain>, u8)>,
     numbers: HashMap<Key, usize>,
@@ -133,7 +133,7 @@ struct Clients {
     rng: Rng,
     buf: Vec<u8>,
     omissions: Arc<AtomicU64>,
-    /// Links that ended: the clients could not keep up, and nothing that was measured counts.
+    /// Links that ended. If there is any, the clients could not keep up and the measurement is void.
     lost: Arc<AtomicU64>,
     done: Arc<AtomicBool>,
 }
@@ -154,7 +154,7 @@ impl Clients {
         loop {
             let input = match peer.poll_output(buf) {
                 Output::Send(channel) => {
-                    // A link that has ended is counted when it says so.
+                    // A link that has ended is counted when it reports that.
                     let _ = links.send(*key, channel, buf);
                     continue;
                 }
@@ -251,7 +251,7 @@ fn start_relay(
             hub.add(endpoint);
             ready
                 .send(Locator { scheme, host: "127.0.0.1".into(), port, cert: None })
-                .expect("somebody waits");
+                .expect("a client waits");
             let app = ServerApp::relay_only(RelayConfig::default(), &data, Games::default());
             let mut app = Watched { app, lateness, done };
             hub.run(&mut app).await.expect("sockets");
@@ -295,7 +295,7 @@ fn start_clients(
     std::thread::Builder::new().name(CLIENTS.into()).spawn(run).expect("a thread")
 }
 
-/// The processor's time of all threads but this one and the clients'.
+/// The processor time of all threads except this one and the clients'.
 fn server_cpu() -> Duration {
     let own = std::process::id().to_string();
     let mut total = 0;
@@ -349,7 +349,7 @@ fn measure(scheme: Scheme, sessions: usize) {
     clients_done.store(true, Ordering::Relaxed);
     clients.into_iter().for_each(|clients| clients.join().expect("clients"));
     relay_done.store(true, Ordering::Relaxed);
-    // Woken once more when the links time out at the latest; it need not be waited for.
+    // The relay is woken once more when the links time out; the benchmark does not wait for that.
     drop(relay);
     let _ = std::fs::remove_dir_all(&data);
     if lost > 0 {

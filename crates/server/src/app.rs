@@ -1,5 +1,5 @@
-//! A server on a hub: a relay and, if wanted, rooms behind the same doors. What a link said it wants decides which of them
-//! it belongs to.
+//! A server on a hub: a relay and, if wanted, rooms on the same ports. The client's hello decides which of the two its
+//! link belongs to.
 
 mod admitting;
 mod opening;
@@ -48,27 +48,27 @@ use crate::status::Status;
 use crate::trace::Trace;
 use crate::uploader::Uploader;
 
-/// For how long games may go on when a gateway is told to end: hosts then end within 30 s.
+/// How long games may go on when a gateway is told to stop: its hosts then end within 30 s.
 const DRAIN_US: u64 = MAX_DRAIN_S * 1_000_000;
 
-/// How long a server that ends waits for what is on its way to the store, and a host, which has other times to keep.
+/// How long a server that stops, and a host, which has its own time-outs, wait for uploads to the object store.
 const STORE_PATIENCE: Duration = Duration::from_secs(10);
 const HOST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What everybody is told when a server ends.
+/// Close text for every link when the server stops.
 const STOPS: &str = "the server stops";
 
-/// What players are told who want to play at a gateway.
+/// Refusal of a game link at a gateway.
 const ONLY_GATEWAY: &str = "this is a gateway: games are played in sessions, at hosts";
 
-/// Which of the two a link belongs to.
+/// Which half of the server a link belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Relay,
     Rooms,
 }
 
-/// A server, as an application of a hub.
+/// The server application that the hub drives.
 pub struct ServerApp {
     relay: RelaySide,
     rooms: Option<Rooms>,
@@ -77,11 +77,11 @@ pub struct ServerApp {
     players: Option<Players>,
     archive: Option<Archive>,
     recorder: Recorder,
-    /// The sessions of a host.
+    /// The sessions, if this process is a host.
     sessions: Option<Box<HostSide>>,
     gateway: Option<Box<GatewaySide>>,
     is_only_gateway: bool,
-    /// What games of sessions in rooms came to.
+    /// Outcomes and crashes of sessions' games that the sessions have not handled yet.
     told: VecDeque<Told>,
     members: HashMap<Key, (Member, Side)>,
     keys: HashMap<Member, Key>,
@@ -93,14 +93,14 @@ pub struct ServerApp {
     status: Option<Status>,
     presence: Option<PresenceKeeper>,
     presence_at: Option<Time>,
-    /// Since when there is something to do because of the time.
+    /// When the oldest timer that is not handled yet was due.
     turn: Option<Instant>,
     turns: TickTimes,
 }
 
 impl ServerApp {
-    /// A relay that keeps what happens below this folder. It relays any game; those it is given it can also replay, to
-    /// decide a dispute.
+    /// A relay only, with its logs below this folder. It relays any game, and replays the given ones to settle a
+    /// desync.
     pub fn relay_only(config: RelayConfig, data: &Path, games: Games) -> ServerApp {
         ServerApp {
             relay: RelaySide::new(config, games.clone()),
@@ -118,7 +118,7 @@ impl ServerApp {
             keys: HashMap::new(),
             opening: HashMap::new(),
             begun: Begun::new(SESSIONS_PER_ADDRESS),
-            // Nobody has the number that somebody had before a restart, and every one is exact as a number of JavaScript.
+            // Member numbers are not reused after a restart, and each is exact as a JavaScript number.
             next: unix_ms() << 10,
             buf: Vec::new(),
             stopping: false,
@@ -130,7 +130,8 @@ impl ServerApp {
         }
     }
 
-    /// The same with rooms of those games that can be hosted, and a database of players: rooms outlive their players.
+    /// A relay and rooms of the games that can be hosted, with a player database: the state of players and places
+    /// survives the room.
     pub fn with_players(
         config: RelayConfig,
         data: &Path,
@@ -144,7 +145,7 @@ impl ServerApp {
         app
     }
 
-    /// A relay and rooms for the games of sessions, and the sessions themselves. The waker is rung when something of them is written.
+    /// A host: sessions, and a relay and rooms for their games. Rings the waker when a file of a session is written.
     pub(crate) fn hosting(
         config: RelayConfig,
         data: &Path,
@@ -159,22 +160,22 @@ impl ServerApp {
         app
     }
 
-    /// Brings people to hosts from now on.
+    /// Makes this server a gateway.
     pub(crate) fn set_gateway(&mut self, gateway: GatewaySide) {
         self.gateway = Some(Box::new(gateway));
     }
 
-    /// Has nobody play here: games are played at hosts.
+    /// Refuses game links from now on: games are played at hosts.
     pub(crate) fn set_only_gateway(&mut self) {
         self.is_only_gateway = true;
     }
 
-    /// How much one address may have of rooms, from now on.
+    /// Sets the room limits per IP address.
     pub(crate) fn set_room_limits(&mut self, limits: RoomLimits) {
         self.rooms.iter_mut().for_each(|rooms| rooms.set_limits(limits));
     }
 
-    /// Ends: hosts, where there are any, and sessions before everything else.
+    /// Begins to stop. Hosts and sessions end before everything else.
     pub(crate) fn end(&mut self, links: &mut Links, stop: Stop) {
         let now = links.now();
         match (&mut self.sessions, &mut self.gateway) {
@@ -188,32 +189,32 @@ impl ServerApp {
         self.settle(now, links, None);
     }
 
-    /// Writes down every message of the relay from now on.
+    /// Traces every message of the relay from now on.
     pub fn set_trace(&mut self, trace: Trace) {
         self.relay.set_trace(trace);
     }
 
-    /// The relay, to look at.
+    /// The relay, read-only.
     pub fn relay(&self) -> &Relay {
         self.relay.relay()
     }
 
-    /// The rooms, if there may be any, to look at.
+    /// The rooms, read-only, if this server has rooms.
     pub fn rooms(&self) -> Option<&Rooms> {
         self.rooms.as_ref()
     }
 
-    /// Writes what goes on into a file from now on.
+    /// Writes the status file from now on.
     pub fn set_status(&mut self, status: Status) {
         self.status = Some(status);
     }
 
-    /// Shows who is there from now on.
+    /// Publishes presence from now on.
     pub(crate) fn show_in(&mut self, presence: Presence) {
         self.presence = Some(PresenceKeeper::new(presence));
     }
 
-    /// Tells everybody and stops when they have been told.
+    /// Closes all links with a reason, and stops when the close messages are sent.
     pub fn stop(&mut self, links: &mut Links) {
         self.stopping = true;
         links.keys().into_iter().for_each(|key| links.close(key, LEAVING, STOPS));
@@ -225,17 +226,17 @@ impl ServerApp {
         }
     }
 
-    /// Has the saves of sessions kept from now on.
+    /// Uploads the saves of sessions from now on.
     pub(crate) fn set_uploader(&mut self, uploader: Uploader) {
         self.recorder.set_uploader(uploader);
     }
 
-    /// Has saves of sessions of these games made by playing along. One that is not known is an error.
+    /// Makes saves of sessions of these games by replay on the server. Fails for an unknown game.
     pub(crate) fn set_keeper(&mut self, games: &[String]) -> Result<(), UnknownGame> {
         self.relay.set_keeper(games)
     }
 
-    /// Has sessions found again from now on. The waker is rung when one is.
+    /// Looks for stored sessions before a new one begins, from now on. Rings the waker for each result.
     pub(crate) fn set_finder(&mut self, finder: Finder, waker: HubWaker) {
         let finder = Rc::new(finder);
         self.relay.set_finder(Rc::clone(&finder), waker.clone());
@@ -245,19 +246,19 @@ impl ServerApp {
         }
     }
 
-    /// Lets gateways know what a host has said last.
+    /// Flushes the last messages of a host to its gateways.
     pub(crate) async fn say_goodbye(&mut self) {
         if let Some(sessions) = &mut self.sessions {
             sessions.say_goodbye().await;
         }
     }
 
-    /// Waits until everything is written. Returns whether it is.
+    /// Waits until logs, saves and the database are written. Returns whether all of it is.
     pub fn close(mut self) -> bool {
         self.rooms.iter().for_each(|rooms| save_rooms(&mut self.recorder, rooms));
         let are_known = self.players.is_none_or(Players::close);
         let are_saved = self.relay.close(&mut self.recorder);
-        // A host has waited for what its sessions need before it ended.
+        // A host has already waited for the saves of its sessions.
         let patience = if self.sessions.is_some() { HOST_PATIENCE } else { STORE_PATIENCE };
         self.sessions.into_iter().for_each(|sessions| sessions.close());
         let is_written = self.recorder.close(patience);
@@ -314,7 +315,7 @@ impl ServerApp {
         Some(side)
     }
 
-    /// Carries out what the relay or the rooms want, or both. Returns whether somebody may have come or gone.
+    /// Carries out the outputs of the relay, of the rooms, or of both. Returns whether presence may have changed.
     fn drain(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
         let mut changed = false;
         if side != Some(Side::Rooms) {
@@ -338,7 +339,7 @@ impl ServerApp {
             );
             self.rooms_at = at;
             changed |= has_changed;
-            // What scripts are told may make them want something of the rooms, and so does what the database answers.
+            // Messages to scripts and answers of the database can lead to new outputs of the rooms.
             let answered = self.players.as_mut().is_some_and(|players| players.deliver(now, rooms));
             if !self.scripts.deliver(now, rooms, links) && !answered {
                 break;
@@ -355,11 +356,11 @@ impl ServerApp {
         self.members.get(key).map(|(_, side)| *side)
     }
 
-    /// Carries out what anybody wants, and what follows from that for others. Returns whether somebody may have come or gone.
+    /// Carries out all outputs until there are none left. Returns whether presence may have changed.
     fn settle(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
         let mut changed = self.drain(now, links, side);
         if side.is_some() {
-            // What a link says concerns its game only; what becomes of games is looked at when time passes.
+            // A message of a link affects its own game only; outcomes of games are handled on the timer.
             return changed;
         }
         if let Some(mut sessions) = self.sessions.take() {
@@ -371,7 +372,7 @@ impl ServerApp {
             }
             self.sessions = Some(sessions);
         } else {
-            // Without sessions nobody wants to know.
+            // Without sessions nothing reads the outcomes.
             self.told.clear();
         }
         if let Some(gateway) = &mut self.gateway {
@@ -391,7 +392,7 @@ impl ServerApp {
         changed
     }
 
-    /// Lets others see what goes on.
+    /// Updates the status file and presence.
     fn show(&mut self, now: Time, changed: bool) {
         let (relay, rooms) = (self.relay.relay(), self.rooms.as_ref());
         if let Some(status) = &mut self.status {

@@ -1,5 +1,5 @@
-//! Headless players: real links, real peers and views, no screen. In [lockstep](LockstepPlan) they compare what they ended up
-//! with; in [rooms](RoomPlan) they say what they were told.
+//! Headless bots: real links, real peers and views, no screen. In [lockstep](LockstepPlan) they compare their final
+//! states; in [rooms](RoomPlan) they report what they have received.
 
 mod command;
 mod light;
@@ -29,7 +29,7 @@ use crate::copies::CopyError;
 use crate::signals::Stops;
 use crate::trace::Trace;
 
-/// What is brought, and the newest copy that any of the bots had when it ended.
+/// The copy to bring, and the newest copy that any of the bots had when it ended.
 #[derive(Default)]
 struct Copies {
     bring: Option<SessionCopy>,
@@ -53,17 +53,17 @@ impl Copies {
 /// How many bots, for how long, over which network.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// How many.
+    /// The number of bots.
     pub count: u32,
-    /// For how long, once all have come.
+    /// For how many seconds they play, once all have joined.
     pub seconds: u64,
-    /// A bad network in front of each, and its seed.
+    /// A simulated bad network in front of each bot, and its seed.
     pub netem: Option<(Profile, u64)>,
-    /// For how many seconds they look for a server that is gone.
+    /// For how many seconds a bot tries to reconnect to a server that is gone.
     pub patience: u64,
-    /// What a member of a session shows to be let in to its game: there is one bot then.
+    /// The pass with which a member of a session is let in to its game: there is one bot then.
     pub pass: Option<Vec<u8>>,
-    /// Every message goes into this file, if any.
+    /// The file that every message is written to, if any.
     pub trace: Option<PathBuf>,
     /// The git commit that this program was built from, for the log: [`commit!()`](crate::commit).
     pub commit: &'static str,
@@ -75,42 +75,42 @@ pub enum BotError {
     /// The message log cannot be written.
     #[error("cannot write the message log to {}: {error}", path.display())]
     Trace {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: std::io::Error,
     },
     /// The server was never reached.
     #[error("{url}: {why}")]
     NotReached {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The server is gone.
+    /// The connection to the server was lost.
     #[error("{url}: the connection was lost, and not found again: {why}")]
     Lost {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The session or room turned a bot down.
+    /// The session or room refused a bot.
     #[error("{url}: {why}")]
     Refused {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The copy of the session cannot be kept.
     #[error(transparent)]
     Copy(#[from] CopyError),
-    /// They could not go on, but a copy of the session is kept.
+    /// The bots could not go on, but a copy of the session is kept.
     #[error("{error}\n  {saved}")]
     Saved {
-        /// Why they could not go on.
+        /// The error that ended them.
         error: Box<BotError>,
         /// Where the copy is.
         saved: String,
@@ -118,7 +118,7 @@ pub enum BotError {
 }
 
 impl BotError {
-    /// The same, if a copy of the session was kept.
+    /// Adds where the copy of the session was kept, if it was.
     fn with_copy(self, saved: Option<&str>) -> BotError {
         match saved {
             Some(saved) => BotError::Saved { error: Box::new(self), saved: saved.to_owned() },
@@ -127,14 +127,14 @@ impl BotError {
     }
 }
 
-/// What is left of a bot.
+/// A bot that has ended.
 struct Bot<S> {
     side: S,
     stats: LinkStats,
     totals: Totals,
 }
 
-/// When bots have all come, and when they leave.
+/// When all bots have joined, and when they leave.
 struct Meeting {
     missing: Cell<u32>,
     end_at: Cell<Option<Time>>,
@@ -142,7 +142,7 @@ struct Meeting {
     copies: Rc<Copies>,
 }
 
-/// One bot, from its call until its farewell.
+/// Runs one bot from its first connection until it has left.
 async fn play<S: Side>(
     mut caller: Caller<S>,
     url: Locator,
@@ -156,7 +156,7 @@ async fn play<S: Side>(
     Ok(caller.finish().await.map(|side| Bot { side, stats, totals }))
 }
 
-/// The same until it has left, or cannot go on.
+/// Runs a connected bot until it has left or cannot go on.
 async fn play_on<S: Side>(
     caller: &mut Caller<S>,
     url: Locator,
@@ -165,10 +165,10 @@ async fn play_on<S: Side>(
     meeting: &Meeting,
 ) -> Result<LinkStats, BotError> {
     let (mut has_come, mut stats) = (false, None);
-    // Since when it is away, and why: what is said later of a server that is gone says less.
+    // When the connection was lost, and why. Later errors of a server that is gone say less.
     let mut away: Option<(Time, String)> = None;
     loop {
-        // Bots know themselves what they do.
+        // Bots produce their own inputs.
         caller.drain(|_, _| unreachable!("a bot is not asked"));
         let client = caller.client();
         match client.status() {
@@ -206,8 +206,8 @@ async fn play_on<S: Side>(
     Ok(stats.unwrap_or_default())
 }
 
-/// Calls a server as many times as there are bots, and plays. `join` says how the one of a number takes part. Needs a runtime
-/// of one thread.
+/// Connects the given number of bots to a server, and plays. `join` says how the bot with a given number takes part.
+/// Needs a single-threaded runtime.
 async fn run<S: Side + 'static>(
     url: &Locator,
     key: &AccessKey,
@@ -229,7 +229,7 @@ async fn run<S: Side + 'static>(
         let caller = Caller::<S>::with_pass(clock, url, key, place, join(number));
         let mut caller = caller.map_err(|error| refused(error.to_string()))?;
         if let Some(copy) = &copies.bring {
-            // All of them: nobody knows who comes first.
+            // Every bot gets the copy, because the order in which they join is not known.
             caller.client_mut().bring(copy.clone());
         }
         if let Some((profile, seed)) = crowd.netem {
@@ -238,7 +238,7 @@ async fn run<S: Side + 'static>(
         trace.iter().for_each(|trace| caller.set_trace(trace.clone()));
         bots.spawn_local_on(play(caller, url.clone(), clock, crowd.clone(), meeting.clone()), &room);
     }
-    // Whoever ends them wants to know how it went.
+    // Interrupted bots still print a report.
     room.spawn_local(async move {
         let Ok(mut stops) = Stops::listen() else { return };
         if stops.next().await.is_ok() {
@@ -249,7 +249,7 @@ async fn run<S: Side + 'static>(
     room.run_until(async {
         let mut played = Vec::new();
         while let Some(bot) = bots.join_next().await {
-            // A bot that panics takes everything with it.
+            // A bot that panics ends the whole run.
             played.extend(bot.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?);
         }
         Ok(played)
@@ -257,7 +257,7 @@ async fn run<S: Side + 'static>(
     .await
 }
 
-/// What bots are called.
+/// The name of a bot.
 fn name_of(number: usize) -> String {
     format!("bot {number}")
 }

@@ -1,4 +1,5 @@
-//! A client on the carriers of this machine: dials, moves bytes, and lets time pass. What is lost is dialled again by the client.
+//! Driver of the client state machine: dials, moves bytes between it and the transports of this machine, and passes the
+//! time. The client itself decides when to reconnect.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,19 +23,19 @@ use sametick_wire::{LaneId, Time};
 
 use crate::trace::Trace;
 
-/// How long last words may take to get out.
+/// How long the last packets may take to be sent before the connection closes.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What an endpoint hands over before others have their turn.
+/// How many arrivals of one endpoint are handled before the others have their turn.
 const AT_ONCE: u32 = 64;
 
-/// More than a client says and hears between two looks at it: a save of the largest size is handed over in pieces.
+/// More bytes than a client sends and receives between two drains: a save of the largest size is handed over in pieces.
 const TRACED_BYTES: usize = 16 << 20;
 
-/// A file that all clients of a thread write their messages into.
+/// A file that all clients of a thread write their messages to.
 pub(crate) type SharedTrace = Rc<RefCell<Trace>>;
 
-/// Never.
+/// A time that is never reached.
 const NEVER: Time = Time::from_micros(u64::MAX);
 
 type Found = Pin<Box<dyn Future<Output = io::Result<Box<dyn Endpoint>>>>>;
@@ -42,7 +43,7 @@ type Found = Pin<Box<dyn Future<Output = io::Result<Box<dyn Endpoint>>>>>;
 enum Carrying {
     Calling(Found),
     Open(Box<dyn Endpoint>),
-    /// Says its last words.
+    /// Sends its last packets.
     Closing(Box<dyn Endpoint>),
 }
 
@@ -51,23 +52,23 @@ struct Line {
     carrying: Carrying,
 }
 
-/// A client that calls a server. Needs a runtime of one thread.
+/// A client and its connections to a server. Needs a single-threaded runtime.
 pub(crate) struct Caller<S: Side> {
     client: Client<S>,
     clock: Clock,
     url: Locator,
     key: AccessKey,
     lines: Vec<Line>,
-    /// What has come, and not been told to the client.
+    /// What has arrived and has not been handed to the client.
     heard: Heard,
     wake_at: Time,
     is_done: bool,
     buf: Vec<u8>,
-    /// Where its messages are written, if anywhere.
+    /// The file that its messages are written to, if any.
     trace: Option<SharedTrace>,
 }
 
-/// What carriers have brought, in order.
+/// What the transports have received, in order.
 #[derive(Default)]
 struct Heard {
     bytes: Vec<u8>,
@@ -90,14 +91,14 @@ impl Heard {
         self.all.push_back((attempt, news, from..self.bytes.len()));
     }
 
-    /// Why a carrier is gone.
+    /// Records why a connection is gone.
     fn push_gone(&mut self, attempt: Attempt, why: &dyn fmt::Display) {
         self.push(attempt, News::Gone, why.to_string().as_bytes());
     }
 }
 
 impl<S: Side> Caller<S> {
-    /// One that calls at once, to take part in a session or room.
+    /// A caller that connects at once, to take part in a session or room.
     pub fn new(
         clock: Clock,
         url: &Locator,
@@ -108,7 +109,7 @@ impl<S: Side> Caller<S> {
         Caller::with_pass(clock, url, key, (session, None), join)
     }
 
-    /// The same, with what shows as whom.
+    /// The same, with the pass of a member of a session.
     pub fn with_pass(
         clock: Clock,
         url: &Locator,
@@ -144,23 +145,23 @@ impl<S: Side> Caller<S> {
         &self.client
     }
 
-    /// The same, to tell it something; then it is to be [drained](Caller::drain).
+    /// The client, to change it; the caller must then be [drained](Caller::drain).
     pub fn client_mut(&mut self) -> &mut Client<S> {
         &mut self.client
     }
 
-    /// Writes its messages into this file from now on.
+    /// Writes its messages to this file from now on.
     pub fn set_trace(&mut self, trace: SharedTrace) {
         self.client.keep_messages(TRACED_BYTES);
         self.trace = Some(trace);
     }
 
-    /// Whether nothing more will come of it.
+    /// Whether the client has ended.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Does what can be done now. `play` says what the player does in a tick.
+    /// Does what can be done now. `play` returns the player's input for a tick.
     pub fn drain(&mut self, mut play: impl FnMut(&mut S, Tick) -> S::Input) {
         self.poll_client(&mut play);
         let mut heard = std::mem::take(&mut self.heard);
@@ -252,7 +253,7 @@ impl<S: Side> Caller<S> {
         }
     }
 
-    /// Takes what carriers bring. Ready if there is anything.
+    /// Reads from the endpoints. Ready if anything has arrived.
     fn poll_lines(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Caller { heard, clock, lines, .. } = self;
         let now = clock.now();
@@ -281,11 +282,11 @@ impl<S: Side> Caller<S> {
                 }
             }
         });
-        // One that has just opened says when it wants to be polled.
+        // An endpoint that has just opened reports when it wants to be polled.
         if has_opened || !heard.all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Waits until last words are out, for a moment at most. What the player was is left.
+    /// Waits, for a moment at most, until the last packets are sent. Returns the side, if there is one.
     pub async fn finish(mut self) -> Option<S> {
         let until = self.clock.now().plus_micros(LAST_WORDS.as_micros() as u64);
         while self.clock.now() < until && self.has_words() {
@@ -299,7 +300,7 @@ impl<S: Side> Caller<S> {
     }
 }
 
-/// Takes what has arrived, and says whether the carrier is still there.
+/// Takes what has arrived, and returns whether the connection is still open.
 fn poll_open(
     attempt: Attempt,
     endpoint: &mut dyn Endpoint,
@@ -318,7 +319,7 @@ fn poll_open(
                 is_there = false;
                 heard.push_gone(attempt, &why);
             }
-            // Nobody calls a client, and it does not talk.
+            // A client accepts no connections and reads no raw bytes.
             Arrival::Hello { .. } | Arrival::Raw { .. } => {}
         });
         match polled {

@@ -1,9 +1,9 @@
-//! `sametick check`: is a game deterministic?
+//! `sametick check`: tests whether a game is deterministic.
 //!
-//! Sessions are [rehearsed](crate::games::AnyGame::rehearse), from setups and inputs of chance and with the game's autopilot if it has
-//! one. Each is put through the [sync-test](sametick_sim::sync_test), which simulates every tick again from the states
-//! before it, from clones and from saved bytes, and looks for fields that are not serialised; then each is played on two threads
-//! that share nothing.
+//! Sessions are [rehearsed](crate::games::AnyGame::rehearse), from random setups and inputs and with the game's
+//! autopilot if it has one. Each is put through the [sync-test](sametick_sim::sync_test), which simulates every tick
+//! again from the states before it, from clones and from saved bytes, and looks for fields that are not serialised;
+//! then each is played on two threads that share nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::replay::on_two_threads;
 use crate::report::{Count, Field, print};
 
-/// What `sametick check` takes.
+/// The arguments of `sametick check`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -71,10 +71,10 @@ pub enum CheckError {
     NoSuchGame {
         /// The name that was asked for.
         name: String,
-        /// Those there are.
+        /// The names of the known games.
         names: Vec<&'static str>,
     },
-    /// No setup could be thought of.
+    /// No setup could be generated.
     #[error("{0} takes none of the setups that were thought of: give it some with `Known::with_setup`")]
     NoSetup(&'static str),
 }
@@ -97,17 +97,17 @@ pub struct CheckPlan {
 pub struct Failure {
     /// The seed of the session.
     pub seed: u64,
-    /// In which tick.
+    /// The tick in which it failed.
     pub tick: Tick,
-    /// What was done when it showed.
+    /// Which check failed.
     pub what: String,
     /// The fields that differ.
     pub differences: Vec<Difference>,
-    /// The session, to look at it, unless the game did not even begin.
+    /// The session, for debugging, unless the game did not even begin.
     pub rehearsal: Option<Rehearsal>,
 }
 
-/// Checks a game; nothing if it passed.
+/// Checks a game. Returns `None` if it passed.
 pub fn check_game(game: &dyn AnyGame, plan: CheckPlan) -> Result<Option<Box<Failure>>, CheckError> {
     let mut progress = Progress::new("checking", plan.sessions);
     for number in 0..plan.sessions {
@@ -160,12 +160,12 @@ fn check_session(game: &dyn AnyGame, plan: CheckPlan, seed: u64) -> Result<Optio
     }
 }
 
-/// Does something on a thread of its own, as a player's machine would; nothing if it panics.
+/// Runs work on a thread of its own, as a player's machine would. Returns `None` if it panics.
 fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     thread::scope(|scope| scope.spawn(work).join().ok())
 }
 
-/// Checks a game as asked.
+/// Runs `sametick check`.
 pub fn check(args: &CheckArgs, games: &Games) -> Result<ExitCode, CommandError> {
     let game = games.named(&args.game).ok_or_else(|| CheckError::NoSuchGame {
         name: args.game.clone(),
@@ -183,7 +183,7 @@ pub fn check(args: &CheckArgs, games: &Games) -> Result<ExitCode, CommandError> 
     Ok(if report.deterministic { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes a session as a log of a program of this git commit, in place of what was there.
+/// Writes a session as a log of a program of this git commit, in place of an existing file.
 fn keep(path: &Path, (game, commit): (&dyn AnyGame, &str), rehearsal: &Rehearsal) -> std::io::Result<()> {
     let header = Header { commit: commit.into(), ..rehearsal.header(game, "check") };
     let log = LogWriter::new(MemDisk::new(), &header);

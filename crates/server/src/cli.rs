@@ -1,4 +1,4 @@
-//! The `sametick` command: what can be typed, and what happens then.
+//! The `sametick` command line: its arguments, and which command runs.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ Examples:
     /// Play with headless players, in lockstep or in a room, and see how that goes
     #[command(subcommand)]
     Bot(BotGame),
-    /// Use a server as many people would, and see how it takes that
+    /// Load test: use a server as many people would, and report how it performs
     #[command(subcommand)]
     Load(LoadCommand),
     /// Is a game deterministic?
@@ -142,7 +142,7 @@ struct ReciteCommand {
     client: ClientArgs,
 }
 
-/// What every command that calls a server takes.
+/// The arguments of every command that connects to a server.
 #[derive(Debug, Args)]
 pub(crate) struct ClientArgs {
     /// Put a bad network in front of the link, such as "rtt=100ms,jitter=20ms,loss=2%"
@@ -178,7 +178,7 @@ impl ClientArgs {
         self.netem.map(|profile| (profile, seed))
     }
 
-    /// Prints a report for people, or for programs.
+    /// Prints a report as text, or as JSON.
     pub(crate) fn print<R: serde::Serialize + std::fmt::Display>(&self, report: &R) -> io::Result<()> {
         crate::report::print(report, self.json)
     }
@@ -252,7 +252,7 @@ pub enum CommandError {
     /// A configuration file cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// It cannot be checked who somebody is.
+    /// The check of tokens cannot be set up.
     #[error(transparent)]
     Identity(#[from] IdentityError),
     /// A server could not be pinged.
@@ -261,7 +261,7 @@ pub enum CommandError {
     /// A log could not be played against a relay.
     #[error(transparent)]
     Recite(#[from] ReciteError),
-    /// Somebody could not play.
+    /// A player could not play.
     #[error(transparent)]
     Play(#[from] PlayError),
     /// Bots could not play.
@@ -276,7 +276,7 @@ pub enum CommandError {
     /// A game cannot be checked.
     #[error(transparent)]
     Check(#[from] CheckError),
-    /// There is nothing to remember, or nowhere.
+    /// The configuration has no value, or there is no place for it.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Another process has the data folder.
@@ -285,7 +285,7 @@ pub enum CommandError {
     /// The database of players cannot be used.
     #[error("{0}")]
     Players(String),
-    /// Nobody can play along in a game that is not known.
+    /// The game to save sessions of is not known.
     #[error("--keeper: {0}")]
     ProofJournal(UnknownGame),
     /// Saves cannot be kept.
@@ -306,7 +306,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// What went wrong below, if it was the operating system.
+    /// The kind of the underlying error of the operating system, if there is one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             CommandError::Io(error) => Some(error.kind()),
@@ -315,9 +315,9 @@ impl CommandError {
     }
 }
 
-/// Runs a command, for these games.
+/// Runs a command with these games.
 pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
-    // What is logged would be written over the game.
+    // Log lines would be written over the game.
     let is_drawn = matches!(command.what, Some(What::Play(_))) && io::stderr().is_terminal();
     if !is_drawn {
         logging::start();

@@ -1,7 +1,7 @@
-//! What a player's own machine remembers: their name, the passphrase, and the last relay that answered.
+//! Configuration of a player's machine: name, passphrase, and the last relay that answered.
 //!
-//! A TOML file in the user's configuration folder, or where `SAMETICK_CONFIG` says. Only its owner may read it. It is
-//! replaced as a whole or not at all, and what it says of other things is kept.
+//! It is a TOML file in the user's configuration folder, or at the path in `SAMETICK_CONFIG`. Only its owner may read
+//! it. It is replaced atomically, and keys that this program does not know are kept.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,7 @@ use crate::report::print;
 /// The environment variable that names the file.
 pub const VARIABLE: &str = "SAMETICK_CONFIG";
 
-/// What `sametick config` can do.
+/// The subcommands of `sametick config`.
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -55,25 +55,25 @@ pub enum ConfigCommand {
     Path,
 }
 
-/// What can be remembered.
+/// A key of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Key {
-    /// The name others see.
+    /// The name that other players see.
     Name,
-    /// What relays ask for.
+    /// The passphrase that relays ask for.
     Passphrase,
     /// The last relay that answered.
     Relay,
 }
 
-/// What a player's own machine remembers.
+/// The configuration of a player's machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     path: PathBuf,
     table: toml::Table,
 }
 
-/// Why there is nothing to remember, or nowhere.
+/// Why the configuration has no value, or there is no place for it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// There is no configuration folder.
@@ -82,15 +82,15 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("the configuration {} cannot be read: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file is malformed.
     #[error("the configuration {} is damaged: {why}; mend or delete it", path.display())]
     Damaged {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -98,26 +98,26 @@ pub enum ConfigError {
     /// The file cannot be written.
     #[error("the configuration {} cannot be written: {error}", path.display())]
     Write {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// No relay was named, and none is remembered.
     #[error("which relay? Name one with --connect; the last that worked is used without it")]
     NoRelay,
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("this is no {key}: {why}")]
     Value {
-        /// Of what.
+        /// The key.
         key: Key,
-        /// Why not.
+        /// What is wrong with the value.
         why: String,
     },
 }
 
 impl Config {
-    /// Where the file is, or would be.
+    /// The path of the file, whether it exists or not.
     pub fn find() -> Result<PathBuf, ConfigError> {
         match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
             Some(path) => Ok(path.into()),
@@ -128,12 +128,12 @@ impl Config {
         }
     }
 
-    /// Reads the file of this machine.
+    /// Reads the configuration of this machine.
     pub fn load() -> Result<Config, ConfigError> {
         Config::load_from(&Config::find()?)
     }
 
-    /// Reads a file. One that is not there says nothing.
+    /// Reads a file. One that does not exist has no values.
     pub fn load_from(path: &Path) -> Result<Config, ConfigError> {
         let path = path.to_owned();
         let text = match fs::read_to_string(&path) {
@@ -156,22 +156,22 @@ impl Config {
         Ok(Config { path, table })
     }
 
-    /// Where it is kept.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is remembered, if anything.
+    /// The value of a key, if it has one.
     pub fn value(&self, key: Key) -> Option<&str> {
         self.table.get(key.as_str())?.as_str().filter(|value| !value.is_empty())
     }
 
-    /// The relay that is remembered, if it is one.
+    /// The last relay, if its URL is valid.
     pub fn relay(&self) -> Option<Locator> {
         self.value(Key::Relay)?.parse().ok()
     }
 
-    /// Remembers a value; an empty one is forgotten. Nothing is written yet.
+    /// Sets a value; an empty one removes the key. Nothing is written yet.
     pub fn set(&mut self, key: Key, value: &str) -> Result<(), ConfigError> {
         check(key, value)?;
         match value {
@@ -181,7 +181,7 @@ impl Config {
         Ok(())
     }
 
-    /// Writes the file, all of it or nothing, for its owner only.
+    /// Writes the file atomically, readable by its owner only.
     pub fn save(&self) -> Result<(), ConfigError> {
         let write = |error| ConfigError::Write { path: self.path.clone(), error };
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -192,7 +192,7 @@ impl Config {
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&new, &self.path));
         if written.is_err() {
-            // Half a passphrase should not lie around either; if it cannot be removed, only its owner can read it.
+            // A partly written passphrase should not stay; if it cannot be removed, only its owner can read it.
             let _ = fs::remove_file(&new);
         }
         written.map_err(write)
@@ -210,24 +210,24 @@ fn check(key: Key, value: &str) -> Result<(), ConfigError> {
     why.map_or(Ok(()), |why| Err(ConfigError::Value { key, why }))
 }
 
-/// Where in a text something is wrong, on one line.
+/// The line and the reason of an error in the file, on one line.
 fn where_and_why(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map_or(1, |before| before.matches('\n').count() + 1);
     format!("line {line}: {}", error.message().lines().collect::<Vec<_>>().join(", "))
 }
 
-/// A file that only its owner can read, in place of what was there.
+/// Creates or replaces a file that only its owner can read.
 #[cfg(unix)]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// A file in place of what was there.
+/// Creates or replaces a file.
 #[cfg(not(unix))]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
-    // Elsewhere the folders of a user are closed to others.
+    // On other systems the folders of a user are closed to others.
     OpenOptions::new().write(true).create(true).truncate(true).open(path)
 }
 
@@ -239,7 +239,7 @@ pub fn relay_or_last(named: Option<&Locator>) -> Result<Locator, ConfigError> {
     }
 }
 
-/// Remembers a relay that worked. Whoever has played is not told of an error for this.
+/// Remembers a relay that worked. A failure is not reported: the player has already played.
 pub fn remember_relay(relay: &Locator) {
     let remember = || {
         let mut config = Config::load()?;
@@ -254,7 +254,7 @@ pub fn remember_relay(relay: &Locator) {
     }
 }
 
-/// Does what was asked for.
+/// Runs `sametick config`.
 pub fn config(command: &ConfigCommand) -> Result<ExitCode, CommandError> {
     match command {
         ConfigCommand::Show { json } => print(&Shown::of(&Config::load()?), *json)?,
@@ -275,7 +275,7 @@ fn first_line() -> io::Result<String> {
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// What may be seen of it.
+/// The values as they are printed, without the passphrase.
 #[derive(Serialize)]
 struct Shown {
     path: String,

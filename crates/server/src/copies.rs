@@ -1,5 +1,5 @@
-//! Copies of sessions on a player's own disk: where `play` and `bot` keep what they have of a session, and where they take it from
-//! to bring it back. The files are saves as the store has them (docs/saves.md).
+//! Copies of sessions on a player's own disk: `play` and `bot` write their copy of a session there, and read it to
+//! bring the session back. The files are saves in the format of the store (docs/saves.md).
 
 use std::fmt;
 use std::fs;
@@ -22,16 +22,17 @@ use crate::config::{self, Config};
 use crate::recorder::header_of;
 use crate::recovered::facts_of;
 
-/// How the names of copies end.
+/// The file name extension of copies.
 const ENDING: &str = "save";
 
-/// So many sessions are kept where nobody has said where: as many as a server keeps.
+/// How many sessions are kept in the default folder: as many as a server keeps.
 const KEPT_BY_DEFAULT: usize = 10;
 
-/// What a player says about copies.
+/// The arguments about copies.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CopyArgs {
-    /// Keep a copy of the session at the end: in this folder, or in this file if its name ends in .save. It never replaces a newer one
+    /// Keep a copy of the session at the end: in this folder, or in this file if its name ends in .save. It never
+    /// replaces a newer one
     #[arg(long, value_name = "FOLDER|FILE")]
     pub save: Option<PathBuf>,
 
@@ -43,71 +44,71 @@ pub(crate) struct CopyArgs {
 /// Why a copy cannot be kept or brought.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
-    /// It is longer than any save.
+    /// The file is longer than any save.
     #[error("{}: {bytes} bytes, and no save has more than {MAX_SAVE_BYTES}", path.display())]
     TooLong {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// How long it is.
+        /// Its length.
         bytes: u64,
     },
-    /// It is none.
+    /// The file is no valid save.
     #[error("{}: {why}", path.display())]
     Bad {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What is wrong with it.
         why: BadSave,
     },
-    /// It is of a room.
+    /// The save is of a room.
     #[error("{}: a save of a room; only sessions in lockstep can be brought", .0.display())]
     Room(PathBuf),
-    /// It does not fit.
+    /// The save does not fit the session.
     #[error("{}: {why}", path.display())]
     Unfit {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What differs.
         why: Unfit,
     },
-    /// There is none of that session in a folder.
+    /// A folder has no save of that session.
     #[error("{}: there is no save of session {session:?} of this build of {game}", folder.display())]
     None {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// Of which session.
+        /// The session.
         session: String,
-        /// Of which game.
+        /// The game.
         game: &'static str,
     },
-    /// More players than it has seats for, or another number of seats than was asked for.
+    /// There are more players than seats in the save, or another number of seats was asked for.
     #[error("{}: the save has {found} seats, and {wanted} are asked for", path.display())]
     Seats {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Of the save.
+        /// The seats of the save.
         found: u16,
-        /// What was asked for.
+        /// The seats that were asked for.
         wanted: u16,
     },
-    /// Rooms have none.
+    /// Copies cannot be brought to rooms.
     #[error(
         "--save and --bring are for sessions in lockstep: what happens in a room is decided by the server, and a player never \
          has all of its state"
     )]
     InRoom,
-    /// The host of a session of the lobby decides.
+    /// For a session of the lobby its host decides where it begins.
     #[error("--bring: where a session of the lobby begins is decided by its host; nobody brings it")]
     InLobby,
-    /// It cannot be written.
+    /// The copy cannot be written.
     #[error("the copy cannot be kept: {0}")]
     Write(String),
 }
@@ -115,20 +116,20 @@ pub enum CopyError {
 /// Where copies are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// In a folder, a file for each session; so many at most.
+    /// A folder with a file for each session, and the largest number of files.
     Folder(PathBuf, Option<usize>),
     /// In this file.
     File(PathBuf),
 }
 
-/// What became of a copy that was to be kept.
+/// The result of keeping a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     path: PathBuf,
     session: String,
     tick: u32,
     outcome: Outcome,
-    /// The file that was named, if it is of another session.
+    /// The file that was named, if it has a save of another session.
     other: Option<PathBuf>,
 }
 
@@ -158,13 +159,13 @@ impl fmt::Display for Kept {
 }
 
 impl Keep {
-    /// A folder, unless it is a file or is called as one.
+    /// A folder, unless the path is a file or ends in `.save`.
     pub fn at(place: &Path) -> Keep {
         let is_file = place.is_file() || !place.is_dir() && place.extension().is_some_and(|it| it == ENDING);
         if is_file { Keep::File(place.to_owned()) } else { Keep::Folder(place.to_owned(), None) }
     }
 
-    /// Where copies are kept if nobody has said where: beside a configuration that was named, or among the user's data.
+    /// The default place: beside the configuration if that was named, or in the user's data folder.
     pub fn by_default() -> Option<Keep> {
         let named = std::env::var_os(config::VARIABLE).filter(|path| !path.is_empty());
         let folder = match named {
@@ -174,7 +175,7 @@ impl Keep {
         Some(Keep::Folder(folder, Some(KEPT_BY_DEFAULT)))
     }
 
-    /// Keeps a copy, all of it or nothing, and never in place of a newer one of the same session.
+    /// Writes a copy atomically, and never over a newer one of the same session.
     pub fn write(&self, copy: &SessionCopy) -> Result<Kept, CopyError> {
         let save = save_of(copy, unix_ms());
         let bytes = save.to_bytes().map_err(|error: TooLarge| CopyError::Write(error.to_string()))?;
@@ -201,7 +202,7 @@ fn is_of_another(file: &Path, ours: &SaveInfo) -> bool {
     theirs.is_some_and(|theirs| (&theirs.session_id, theirs.build) != (&ours.session_id, ours.build))
 }
 
-/// What a file says of itself, if it is a save.
+/// The header of a file, if it is a save.
 fn head_of(file: &Path) -> Option<SaveInfo> {
     let mut bytes = Vec::new();
     let file = fs::File::open(file).ok()?;
@@ -231,7 +232,7 @@ fn listed(folder: &Path) -> Vec<(SaveInfo, PathBuf)> {
     saves
 }
 
-/// Deletes the oldest copies, so that so many are left.
+/// Deletes the oldest copies until at most so many are left.
 fn tidy(folder: &Path, most: usize) {
     let saves = listed(folder);
     for (_, path) in saves.iter().take(saves.len().saturating_sub(most)) {
@@ -241,7 +242,7 @@ fn tidy(folder: &Path, most: usize) {
     }
 }
 
-/// A copy as a save.
+/// Converts a copy to a save.
 fn save_of(copy: &SessionCopy, saved_unix_ms: u64) -> Save {
     let SessionCopy { facts, started_unix_ms, save } = copy;
     let key = SessionKey::of(facts.build, &facts.name, *started_unix_ms);
@@ -251,7 +252,7 @@ fn save_of(copy: &SessionCopy, saved_unix_ms: u64) -> Save {
     Save { info, state: save.state.clone(), table: save.table.to_bytes() }
 }
 
-/// A save as a copy, if it says who sat where in a session.
+/// Converts a save to a copy, if it has the seats of a session.
 fn copy_of(save: Save, path: &Path) -> Result<SessionCopy, CopyError> {
     let Save { info, state, table } = save;
     let key = SessionKey::of(info.build, &info.session, info.started_unix_ms);
@@ -266,8 +267,8 @@ fn copy_of(save: Save, path: &Path) -> Result<SessionCopy, CopyError> {
     Ok(SessionCopy { facts, started_unix_ms: info.started_unix_ms, save })
 }
 
-/// The copy that is to be brought to a session, if it can be. Without the name of a session, to its own; in a folder, the newest of the
-/// session.
+/// Reads the copy to bring to a session. Without a session name, the copy's own session counts; from a folder, the
+/// newest copy of the session is read.
 pub(crate) fn read_copy<G: Game>(place: &Path, session: Option<&str>) -> Result<SessionCopy, CopyError> {
     let path = if place.is_dir() { newest_in::<G>(place, session)? } else { place.to_owned() };
     let read = |error| CopyError::Read { path: path.clone(), error };
@@ -295,7 +296,7 @@ fn newest_in<G: Game>(folder: &Path, session: Option<&str>) -> Result<PathBuf, C
     })
 }
 
-/// Whether a copy has seats for so many, and as many as are asked for, if that was said.
+/// Whether a copy has seats for so many players, and as many as are asked for, if a number was given.
 pub(crate) fn check_seats(
     copy: &SessionCopy,
     place: &Path,
@@ -306,7 +307,7 @@ pub(crate) fn check_seats(
     wanted.map_or(Ok(()), |wanted| Err(CopyError::Seats { path: place.to_owned(), found, wanted }))
 }
 
-/// What became of a copy that was brought, for a person.
+/// A sentence about what happened to a copy that was brought.
 pub(crate) fn tell(brought: Brought) -> String {
     match brought {
         Brought::Taken { tick } => {

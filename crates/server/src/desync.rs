@@ -1,4 +1,4 @@
-//! The folder that explains a desync: both states, the log up to then, and what differs, field by field.
+//! Writes the folder of a desync report: both states, the log up to that tick, and the fields that differ.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::games::Games;
 
-/// What the folder of a report is called.
+/// The folder's name for a report.
 pub fn folder_name(report: &Report) -> String {
     format!("desync-{}", report.tick.0)
 }
@@ -39,7 +39,8 @@ pub fn write(folder: &Path, log: &Path, facts: &Facts, report: &Report, games: &
     Ok(summary(report, &fields))
 }
 
-/// What differs, `ours` being the odd one's: computed here if the game is known, as the odd one said otherwise.
+/// The fields that differ, `ours` being the desynced peer's: computed here if the game is known, otherwise as that peer
+/// reported them.
 fn fields(facts: &Facts, report: &Report, games: &Games) -> Vec<Difference> {
     let [good, odd] = [0, 1].map(|side| report.witnesses[side].state.as_ref());
     let computed =
@@ -62,7 +63,7 @@ fn state_files(report: &Report) -> [String; 2] {
 fn who(witness: &Witness) -> String {
     match witness.seat {
         Some(seat) => format!("seat {} ({})", seat.0, witness.name),
-        None => format!("a watcher ({})", witness.name),
+        None => format!("a spectator ({})", witness.name),
     }
 }
 
@@ -91,7 +92,7 @@ fn summary(report: &Report, fields: &[Difference]) -> String {
 fn to_text(facts: &Facts, commit: &str, report: &Report, fields: &[Difference]) -> String {
     let mut text = String::new();
     let mut line = |words: std::fmt::Arguments<'_>| {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{words}");
     };
     line(format_args!("{}", summary(report, fields)));

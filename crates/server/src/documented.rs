@@ -1,4 +1,4 @@
-//! Whether docs/ name everything that a server can say: kinds of messages, events and codes, as the code lists them.
+//! Tests that docs/ name every message kind, event and code that the code lists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn doc(name: &str) -> String {
     fs::read_to_string(root().join("docs").join(name)).unwrap_or_else(|why| panic!("{name}: {why}"))
 }
 
-/// The part of a document below a heading, up to the next of its rank or above.
+/// The part of a document below a heading, up to the next heading of its rank or above.
 fn below<'a>(text: &'a str, heading: &str) -> &'a str {
     let start = text.find(&format!("{heading}\n")).unwrap_or_else(|| panic!("there is no {heading:?}"));
     let rest = &text[start + heading.len()..];
@@ -57,7 +57,7 @@ fn variants<T: DeserializeOwned>() -> Vec<String> {
     found.unwrap_or_else(|| panic!("{} lists nothing", std::any::type_name::<T>()))
 }
 
-/// A table of messages by number.
+/// Checks a table of messages by number.
 #[track_caller]
 fn assert_numbered<T: DeserializeOwned>(table: &str) {
     let text = doc("protocol.md");
@@ -131,7 +131,7 @@ fn codes_are_documented() {
 }
 
 #[test]
-fn what_sessions_say_is_documented() {
+fn session_messages_are_documented() {
     let sessions = doc("sessions.md");
     let mut names = Vec::new();
     names.extend(variants::<Request>());
@@ -145,7 +145,7 @@ fn what_sessions_say_is_documented() {
 }
 
 #[test]
-fn what_happens_in_arena_is_documented() {
+fn arena_events_are_documented() {
     let arena = doc("arena.md");
     let events = variants::<sametick_arena::Event>();
     assert_named(
@@ -219,9 +219,9 @@ fn the_inputs_and_the_setup_of_pong_are_documented() {
     }
 }
 
-/// What a table of docs/protocol.md says of close texts, and where the code has them.
+/// A table of close texts in docs/protocol.md, and the code that sends them.
 #[test]
-fn texts_of_closes_are_documented() {
+fn close_texts_are_documented() {
     let protocol = doc("protocol.md");
     let closes = below(&protocol, "### Close codes");
     for text in [sametick_room::host::CAME_BACK, sametick_room::host::SEAT_GIVEN] {

@@ -1,4 +1,4 @@
-//! Where a server is reached, as pages and programs are told.
+//! The addresses of a server, as pages and programs are told them.
 
 use sametick_transport::dial::{Locator, Scheme};
 use serde::Serialize;
@@ -12,16 +12,16 @@ pub(crate) struct Endpoints {
     certificates: Certificates,
 }
 
-/// WebTransport, as pages need it.
+/// What a page needs to connect over WebTransport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct WebTransport {
     pub port: u16,
-    /// What to pin, if no authority vouches for it.
+    /// The certificate hash to pin, if no authority vouches for the certificate.
     pub cert: Option<String>,
 }
 
 impl Endpoints {
-    /// Those of a server that listens like this.
+    /// The endpoints of a server with these listeners.
     pub fn of(listening: &Listening) -> Endpoints {
         Endpoints { locators: listening.locators.clone(), certificates: listening.certificates.clone() }
     }
@@ -30,18 +30,18 @@ impl Endpoints {
         self.locators.iter().find(|locator| locator.scheme == scheme)
     }
 
-    /// The port of pages and WebSocket.
+    /// The TCP port of pages and WebSocket.
     pub fn web_port(&self) -> Option<u16> {
         self.find(Scheme::Ws).or_else(|| self.find(Scheme::Wss)).map(|web| web.port)
     }
 
-    /// WebTransport, if it is there. Kept certificates are made anew while the server runs: the hash is that of this moment.
+    /// WebTransport, if it is on. Certificates are renewed while the server runs: the hash is the current one.
     pub fn webtransport(&self) -> Option<WebTransport> {
         let cert = self.certificates.pin(Scheme::Wt).map(|hash| hash.to_string());
         self.find(Scheme::Wt).map(|wt| WebTransport { port: wt.port, cert })
     }
 
-    /// The addresses for programs, under the name by which whoever asks knows this machine.
+    /// The addresses for native programs, under the host name that the client used.
     pub fn native(&self, host: Option<&str>) -> Vec<String> {
         let native = [Scheme::Udp, Scheme::Quic].into_iter().filter_map(|scheme| {
             let locator = self.find(scheme)?.clone();

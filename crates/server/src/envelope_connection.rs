@@ -1,13 +1,13 @@
-//! Somebody who talks with the lobby or with a session: the same envelopes as with rooms, over a WebSocket of their own.
+//! A WebSocket to the lobby or to a session, with the same envelopes as rooms use.
 
 use std::net::IpAddr;
 
 use sametick_session::message::Refusal;
-use sametick_session::pace::{Limit, Pace};
 use sametick_sim::Time;
 use sametick_transport::endpoint::{RawEvent, RawMessage};
 use sametick_transport::hub::{Key, Links};
 use sametick_transport::websocket::MAX_MESSAGE;
+use sametick_wire::rate_limit::{RateLimit, TokenBucket};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -16,13 +16,13 @@ use crate::rooms::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing,
 use crate::rooms::outgoing::Pong;
 use crate::strict_json;
 
-/// The kinds of envelopes that lobby and sessions take.
+/// The refusal of other kinds of envelopes than lobby and sessions take.
 const ONLY_COMMANDS: &str = "here there are only command and ping";
 
-/// How much somebody may ask for: a hasty hand on every button of a page is slower.
-const COMMANDS: Limit = Limit { every_us: 100_000, burst: 40 };
+/// Token-bucket rate limiter of commands: faster than clicks on every button of a page.
+const COMMANDS: RateLimit = RateLimit::every_us(100_000, 40);
 
-/// Something that cannot be had, by its code.
+/// A refused command, by its code.
 #[derive(Serialize)]
 struct Refused {
     code: Refusal,
@@ -35,22 +35,22 @@ impl Outgoing for Refused {
     const KIND: &'static str = "error";
 }
 
-/// Somebody, and how they talk.
+/// A client's connection and its encoding.
 pub(crate) struct EnvelopeConnection {
     key: Key,
-    /// From where they come.
+    /// The client's address.
     pub ip: IpAddr,
     encoding: Encoding,
-    pace: Pace,
+    bucket: TokenBucket,
 }
 
 impl EnvelopeConnection {
-    /// Somebody has come.
+    /// A connection that has just opened.
     pub fn new(key: Key, ip: IpAddr) -> EnvelopeConnection {
-        EnvelopeConnection { key, ip, encoding: Encoding::Json, pace: Pace::default() }
+        EnvelopeConnection { key, ip, encoding: Encoding::Json, bucket: TokenBucket::default() }
     }
 
-    /// What they want, if what they said is that. They are told what was wrong with it.
+    /// The command in a message, if it is one. A bad message is answered with its fault.
     pub fn hear(&mut self, now: Time, links: &mut Links, event: &RawEvent) -> Option<Command> {
         let said = match event {
             RawEvent::Said(RawMessage::Text(text)) => (Encoding::Json, text.as_bytes()),
@@ -72,7 +72,7 @@ impl EnvelopeConnection {
         };
         self.encoding = said.0;
         match parse(said.0, said.1) {
-            Ok(Incoming::Command(command)) if self.pace.try_take(now, COMMANDS) => Some(command),
+            Ok(Incoming::Command(command)) if self.bucket.try_take(now, COMMANDS) => Some(command),
             Ok(Incoming::Command(command)) => {
                 self.refuse(links, Some(command.seq), Refusal::TooFast);
                 None
@@ -97,30 +97,30 @@ impl EnvelopeConnection {
         }
     }
 
-    /// Tells them something.
+    /// Sends a message.
     pub fn say<M: Outgoing>(&self, links: &mut Links, message: &M) {
         let mut bytes = Vec::new();
         encode(self.encoding, message, &mut bytes);
         links.say(self.key, self.encoding.words(bytes));
     }
 
-    /// Tells them no, and why.
+    /// Sends a refusal.
     pub fn refuse(&self, links: &mut Links, seq: Option<u64>, refusal: Refusal) {
         self.say(links, &Refused { code: refusal, message: refusal.message(), seq });
     }
 
-    /// Tells them that what they said makes no sense.
+    /// Sends a fault for a message that cannot be understood.
     pub fn complain(&self, links: &mut Links, seq: u64, code: Code, why: impl Into<String>) {
         self.say(links, &Fault::new(code, why).of(seq));
     }
 
-    /// Ends it.
+    /// Closes the connection.
     pub fn hang_up(&self, links: &mut Links) {
         links.hang_up(self.key);
     }
 }
 
-/// What a command of this feature asks for, in words of `T`, which has `action` and `payload`.
+/// Parses a command of this feature into a `T`, an enum with the tags `action` and `payload`.
 pub(crate) fn asked<T: DeserializeOwned>(command: Command, feature: &str) -> Result<T, (u64, Code, String)> {
     let Command { seq, feature: said, action, payload, .. } = command;
     if said != feature {

@@ -1,5 +1,5 @@
-//! Looks for sessions that are not running, on a thread of its own: in the data folder, and in the store if there is one. Which
-//! of the two has more of a session decides.
+//! Finds stored sessions on a thread of its own, in the data folder and in the object store. The copy that goes further
+//! is used.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -28,29 +28,30 @@ use tokio::time::timeout;
 
 use crate::recovered::RecoveredSession;
 
-/// How long the store may take to say what it has of a session: play waits for that.
+/// Time-out for the object store to list a session: players wait for it.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The same for all of a session that is nowhere else: without it another one would begin.
+/// Time-out for downloading a session that only the store has: without it a new session would begin.
 const FETCH_PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long somebody may go on writing a log before its session counts as theirs: one that is over, or whose server was just
-/// killed, lets go of it in no time.
+/// How long another process may hold a log before its session counts as in use. A session that is over, or whose server
+/// was just killed, releases its log at once.
 const WRITER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a log that somebody writes is looked at.
+/// How often a log that is in use is checked.
 const WRITER_LOOK: Duration = Duration::from_millis(10);
 
-/// How many sessions of a name are looked at, from the newest on. More than one only if names look the same as keys.
+/// How many sessions of a name are tried, newest first. There is more than one only if different names have the same
+/// key.
 const MAX_LOOKS: usize = 8;
 
-/// What was looked for.
+/// The result of a search.
 pub(crate) enum Sought {
-    /// There is nothing: it may begin under this number, which none of its name had.
+    /// Nothing is stored: the session may begin under this number, which no session of its name had.
     New(u64),
-    /// The same, but something of that name is or may be there, which is of no use here and is not to be written over.
+    /// Like `New`, but data under that name exists or may exist; it is unusable and must not be overwritten.
     Spoilt(u64),
-    /// It can go on.
+    /// The session can be resumed.
     Kept(Box<RecoveredSession>),
 }
 
@@ -63,14 +64,14 @@ struct Wish {
     then: Then,
 }
 
-/// The thread that looks for sessions.
+/// The finder thread.
 pub(crate) struct Finder {
     wishes: Option<mpsc::UnboundedSender<Wish>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Finder {
-    /// One that looks in the data folder, and in another place if there is one.
+    /// Starts the thread. It looks in the data folder, and in the object store if there is one.
     pub fn start(data: &Path, store: Option<&Place>) -> Result<Finder, StoreError> {
         let local = FolderStore::open(data)?;
         let store = store.map(|place| Ok::<_, StoreError>((place.open()?, place.to_string()))).transpose()?;
@@ -82,7 +83,7 @@ impl Finder {
             let look = async {
                 let mut under_way = JoinSet::new();
                 while let Some(Wish { build, mode, name, then }) = todo.recv().await {
-                    // A store that does not answer for one session holds up no other.
+                    // A store that does not answer for one session must not delay the others.
                     let seeker = Rc::clone(&seeker);
                     under_way.spawn_local(async move { then(seeker.seek(build, mode, &name).await) });
                     while under_way.try_join_next().is_some() {}
@@ -97,11 +98,11 @@ impl Finder {
         Ok(Finder { wishes: Some(wishes), thread: Some(thread) })
     }
 
-    /// Looks for the newest session of a name. What to do then is done on another thread.
+    /// Finds the newest session of a name. `then` runs on another thread.
     fn find(&self, mode: Mode, key: &relay::SessionKey, then: impl FnOnce(Sought) + Send + 'static) {
         let wish = Wish { build: key.build, mode, name: key.name.clone(), then: Box::new(then) };
         if let Some(wishes) = &self.wishes {
-            // A thread that is gone has said why.
+            // A thread that has ended has logged why.
             let _ = wishes.send(wish);
         }
     }
@@ -111,13 +112,13 @@ impl Drop for Finder {
     fn drop(&mut self) {
         self.wishes = None;
         if let Some(thread) = self.thread.take() {
-            // A panic has been reported by the panic itself.
+            // The panic hook has reported a panic already.
             let _ = thread.join();
         }
     }
 }
 
-/// Has sessions of one mode looked for, and hears what there is of them.
+/// Searches for sessions of one mode, and their results.
 pub(crate) struct Search<T> {
     finder: Rc<Finder>,
     mode: Mode,
@@ -127,13 +128,13 @@ pub(crate) struct Search<T> {
 }
 
 impl<T: Send + 'static> Search<T> {
-    /// With this finder; the waker is rung when something is known.
+    /// Uses this finder; rings the waker for each result.
     pub fn new(finder: Rc<Finder>, mode: Mode, waker: HubWaker) -> Search<T> {
         let (sender, found) = channel();
         Search { finder, mode, waker, sender, found }
     }
 
-    /// Looks for a session. What is to be made of it is made on another thread.
+    /// Searches for a session. `make` converts the result on another thread.
     pub fn look_for(
         &self,
         key: relay::SessionKey,
@@ -142,35 +143,35 @@ impl<T: Send + 'static> Search<T> {
         let (sender, waker) = (self.sender.clone(), self.waker.clone());
         self.finder.find(self.mode, &key.clone(), move |sought| {
             let made = make(&key, sought);
-            // The server may have stopped meanwhile.
+            // The server may have stopped in the meantime.
             let _ = sender.send((key, made));
             waker.ring();
         });
     }
 
-    /// What is known since, if anything. Never waits.
+    /// The next result, if there is one. Does not block.
     pub fn poll(&self) -> Option<(relay::SessionKey, T)> {
         self.found.try_recv().ok()
     }
 }
 
-/// What the thread knows.
+/// The state of the finder thread.
 struct Seeker {
     data: PathBuf,
     local: FolderStore,
     store: Option<(Arc<dyn ObjectStore>, String)>,
-    /// The last number that was given to a session.
+    /// The last number given to a session.
     last: Cell<u64>,
 }
 
-/// Where there is something of a session.
+/// Which places have data of a session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     here: bool,
     there: bool,
 }
 
-/// Somebody else has it.
+/// Another process has the session.
 struct InUse;
 
 impl Seeker {
@@ -207,7 +208,7 @@ impl Seeker {
         if is_spoilt { Sought::Spoilt(self.last.get()) } else { Sought::New(self.last.get()) }
     }
 
-    /// What the store has of a name; none if that is not known.
+    /// The sessions of a name in the object store; `None` if the store does not answer.
     async fn keys_there(&self, build: BuildId, mode: Mode, name: &str) -> Option<Vec<(u64, SessionKey)>> {
         let Some((store, place)) = &self.store else { return Some(Vec::new()) };
         match within(STORE_PATIENCE, keys_of(&**store, build, mode, name)).await {
@@ -219,7 +220,7 @@ impl Seeker {
         }
     }
 
-    /// What there is of a session, from where there is more of it.
+    /// Reads a session from the place whose copy goes further.
     async fn take_up(
         &self,
         key: &SessionKey,
@@ -250,7 +251,7 @@ impl Seeker {
         }
     }
 
-    /// What the data folder has.
+    /// Reads a session from the data folder.
     async fn take_here(&self, key: &SessionKey, name: &str) -> Result<Option<RecoveredSession>, InUse> {
         let path = self.data.join(key.log());
         let mut waited = Duration::ZERO;
@@ -261,7 +262,7 @@ impl Seeker {
             tokio::time::sleep(WRITER_LOOK).await;
             waited += WRITER_LOOK;
         }
-        // What cannot be repaired is said below.
+        // A failed repair is reported below.
         let _ = repair(&path);
         let save = at_once(self.local.get(&key.save())).ok().flatten();
         let save = save.and_then(|content| Save::from_bytes(&content.bytes).ok());
@@ -281,7 +282,7 @@ impl Seeker {
         Ok(Some(recovered))
     }
 
-    /// Has what the store had of a session in the data folder as well, so that its log goes on here.
+    /// Copies a session from the object store to the data folder, so that its log goes on there.
     fn bring_here(&self, key: &SessionKey, recovered: &RecoveredSession) -> io::Result<()> {
         let path = self.data.join(key.log());
         if let Some(folder) = path.parent() {
@@ -306,7 +307,7 @@ impl Seeker {
     }
 }
 
-/// The sessions of a name, and when they began.
+/// The sessions of a name, by their start time.
 async fn keys_of(
     store: &dyn ObjectStore,
     build: BuildId,
@@ -323,7 +324,7 @@ async fn keys_of(
     Ok(keys)
 }
 
-/// What a store has of a session, if it is more than up to `last`.
+/// Reads a session from a store if it goes further than `last`.
 async fn take_there(
     store: &dyn ObjectStore,
     key: &SessionKey,
@@ -350,7 +351,7 @@ async fn take_there(
     Ok(Some(recovered).filter(|recovered| last.is_none_or(|last| recovered.last() > last)))
 }
 
-/// The answer of a store, if it comes in time.
+/// The answer of a store, unless it times out.
 async fn within<T>(
     patience: Duration,
     answer: impl Future<Output = Result<T, StoreError>>,
@@ -358,7 +359,7 @@ async fn within<T>(
     timeout(patience, answer).await.unwrap_or_else(|_| Err(StoreError("it does not answer".into())))
 }
 
-/// Gives a file another name, if it is there: nothing is overwritten.
+/// Renames a file if it exists, without overwriting another.
 fn set_aside(path: &Path) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!("-until-{}", unix_ms()));

@@ -1,44 +1,44 @@
-//! One process at a time writes to a folder: it holds a lock there, which says who it is to others.
+//! Lock file that lets only one process at a time write to a folder, and names that process to others.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The file that is locked. It stays when its process has ended; the lock does not, however the process ends.
+/// The file that is locked. It stays after its process has ended; the lock does not, however the process ends.
 const LOCK: &str = "lock";
 
 /// Why a folder cannot be written to.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderLockError {
-    /// Another process does.
+    /// Another process holds the lock.
     #[error(
         "the folder {} is in use by {holder}: end that first, or choose another folder with --data",
         folder.display()
     )]
     Held {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
-        /// Who has it, with the number of the process.
+        /// The role and the number of the process that holds it.
         holder: String,
     },
     /// The lock cannot be made.
     #[error("cannot write to the data folder {}: {error}; choose another with --data", folder.display())]
     Io {
-        /// Which.
+        /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
 }
 
-/// A folder that nobody else writes to, for as long as this lives.
+/// A folder that is locked for this process until this is dropped.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
     _file: File,
 }
 
 impl FolderLock {
-    /// Takes a folder, which is made if it is not there, for a process of this role, such as `up`.
+    /// Locks a folder, which is created if it does not exist, for a process of this role, such as `up`.
     pub fn take(folder: &Path, role: &str) -> Result<FolderLock, FolderLockError> {
         let failed = |error| FolderLockError::Io { folder: folder.to_owned(), error };
         fs::create_dir_all(folder).map_err(failed)?;
@@ -62,13 +62,13 @@ impl FolderLock {
     }
 }
 
-/// Whether somebody holds a folder, as seen from outside.
+/// Whether another process holds the lock of a folder.
 pub(crate) fn is_held(folder: &Path) -> bool {
     let file = File::open(folder.join(LOCK));
     matches!(file.map(|file| file.try_lock_shared()), Ok(Err(TryLockError::WouldBlock)))
 }
 
-/// The number of the process that took a folder last, and its role.
+/// The number of the process that locked a folder last, and its role.
 pub(crate) fn holder(folder: &Path) -> Option<(u32, String)> {
     let mut text = String::new();
     File::open(folder.join(LOCK)).ok()?.read_to_string(&mut text).ok()?;

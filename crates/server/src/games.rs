@@ -1,7 +1,7 @@
-//! The games a program knows, by name and build, whatever their types: for replays, judgements and checks.
+//! Registry of the games a program knows, by name and build, whatever their types: for replays, the judge and checks.
 //!
-//! A relay needs no game. Whoever wants to look into a session does: a [`Run`] plays the recorded inputs of a game of which
-//! only the name is left. A game author writes a binary of one line and has every tool for their own game:
+//! A relay needs no game. Replays, the judge and checks do: a [`Run`] plays recorded inputs of a game that is known
+//! only by name. A game author writes a binary of one line and has every tool for their own game:
 //!
 //! ```no_run
 //! # use sametick_pong::Pong as MyGame;
@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! To play the inputs of a log, or of anybody who has closed ticks:
+//! To play the inputs of a log, or other inputs of closed ticks:
 //!
 //! ```
 //! use sametick::games;
@@ -57,7 +57,7 @@ pub use contest::AnyContest;
 pub use known::Known;
 pub use rehearsal::Rehearsal;
 
-/// The games a program knows. A copy is cheap.
+/// The games a program knows. Cloning is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Games {
     all: Arc<Vec<Box<dyn AnyGame>>>,
@@ -69,10 +69,10 @@ pub trait AnyGame: Send + Sync {
     /// Its name in sessions, logs and saves.
     fn name(&self) -> &'static str;
 
-    /// What decides the simulation: only the same build replays a log.
+    /// The id of what decides the simulation: only the same build replays a log.
     fn build(&self) -> BuildId;
 
-    /// The description of its state, setup and input, line by line.
+    /// The description of its state, setup and input types, line by line.
     fn description(&self) -> String;
 
     /// The hash of that description.
@@ -81,7 +81,7 @@ pub trait AnyGame: Send + Sync {
     /// How many ticks a second it runs at.
     fn rate(&self) -> TickRate;
 
-    /// How many may play it.
+    /// How many players it takes.
     fn seats(&self) -> RangeInclusive<u16>;
 
     /// The state before the first tick, from the canonical bytes of a setup.
@@ -90,7 +90,7 @@ pub trait AnyGame: Send + Sync {
     /// The state after a tick, from its canonical bytes.
     fn resume(&self, tick: Tick, state: &[u8]) -> Result<Box<dyn Run>, DecodeError>;
 
-    /// The first places, at most `limit`, at which two states differ, of which the canonical bytes are given.
+    /// The first differences, at most `limit`, between two states given as canonical bytes.
     fn differences(&self, ours: &[u8], theirs: &[u8], limit: usize) -> Result<Vec<Difference>, DecodeError>;
 
     /// A setup as JSON on one line.
@@ -99,44 +99,45 @@ pub trait AnyGame: Send + Sync {
     /// An input as JSON on one line.
     fn input_to_json(&self, input: &[u8]) -> Result<String, ShowError>;
 
-    /// A session as players could have played it, for `ticks` ticks: all chance comes from `seed`.
+    /// Generates a session as players could have played it, for `ticks` ticks; all randomness comes from `seed`.
     ///
-    /// Nothing if no setup could be thought of that the game takes; see [`Known::with_setup`].
+    /// `None` if no setup that the game takes could be generated; see [`Known::with_setup`].
     fn rehearse(&self, seed: u64, ticks: u32) -> Option<Rehearsal>;
 
-    /// The [sync-test](sametick_sim::sync_test) on such a session.
+    /// Runs the [sync-test](sametick_sim::sync_test) on such a session.
     fn sync_test(&self, rehearsal: &Rehearsal, max_depth: u32) -> Result<StateHash, Desync>;
 
     /// How it is hosted, if it can be: see [`rooms`](crate::rooms).
     fn room(&self) -> Option<&dyn AnyRoom>;
 
-    /// What sessions need to know of it, if they can be made of it.
+    /// What sessions need to know of it, if it supports them.
     fn contest(&self) -> Option<&dyn AnyContest>;
 }
 
-/// A game that is being played, tick by tick.
+/// A running game, stepped tick by tick.
 ///
-/// It stays on the thread that began it, for a game need not be `Send`; a [`AnyGame`] goes anywhere and begins another.
+/// It stays on the thread that began it, because a game need not be `Send`; an [`AnyGame`] is `Send` and can begin
+/// another.
 pub trait Run {
     /// How many ticks have been played.
     fn tick(&self) -> Tick;
 
-    /// Plays one tick. What cannot be read of the inputs has not arrived, as it has not for anybody.
+    /// Plays one tick. Inputs that cannot be decoded count as not arrived, as they do for every peer.
     ///
     /// # Panics
-    /// If it is another tick than the next, or if the game does.
+    /// If the tick is not the next one, or if the game panics.
     fn step(&mut self, inputs: &TickInputs);
 
     /// The hash of the state.
     fn hash(&self) -> StateHash;
 
-    /// The state itself, for whoever knows its type.
+    /// The state itself, for callers that know its type.
     fn state(&self) -> &dyn Any;
 
-    /// Puts the canonical bytes of the state into `bytes`, in place of what was there.
+    /// Writes the canonical bytes of the state into `bytes`, replacing its content.
     fn save(&self, bytes: &mut Vec<u8>);
 
-    /// Goes to another state, after `tick`, from its canonical bytes. After an error nothing has changed.
+    /// Replaces the state by that after `tick`, from its canonical bytes. After an error nothing has changed.
     fn load(&mut self, tick: Tick, state: &[u8]) -> Result<(), DecodeError>;
 
     /// The hashes of the parts `depth` steps below `path`; below the whole state if that is empty.
@@ -155,13 +156,13 @@ pub enum Layout {
     Page,
 }
 
-/// A value that has no form in JSON: a map in it has keys that are no text or number.
+/// A value that has no form in JSON, because a map in it has keys that are neither text nor numbers.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
     /// Its bytes cannot be read.
     #[error("these bytes cannot be read: {0}")]
     Bytes(#[from] DecodeError),
-    /// It has no form in JSON.
+    /// The value has no form in JSON.
     #[error("this has no form in JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -170,57 +171,57 @@ pub enum ShowError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no game {name:?}; there are {}", .known.join(", "))]
 pub struct UnknownGame {
-    /// How it was called.
+    /// The name that was asked for.
     pub name: String,
-    /// Those there are.
+    /// The names of the known games.
     pub known: Vec<&'static str>,
 }
 
-/// A game that is not among those a program knows. Its text says which are, and what to do.
+/// A game or build that the program does not know. Its text lists the known ones and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The game that was asked for.
     pub name: String,
-    /// The build of it.
+    /// The build that was asked for.
     pub build: BuildId,
-    /// The builds there are of this game.
+    /// The known builds of this game.
     pub builds: Vec<BuildId>,
-    /// The games there are.
+    /// The names of the known games.
     pub names: Vec<&'static str>,
     /// The git commit of the program, if it is known.
     pub commit: &'static str,
 }
 
 impl Games {
-    /// These games. [`games!`](crate::games!) is shorter.
+    /// A registry of these games. [`games!`](crate::games!) is shorter.
     pub fn new(games: Vec<Box<dyn AnyGame>>) -> Games {
         Games { all: Arc::new(games), commit: "" }
     }
 
-    /// The program was built from this git commit: [`commit!()`](crate::commit), which [`games!`](crate::games!) says itself.
+    /// Sets the git commit of the program: [`commit!()`](crate::commit), which [`games!`](crate::games!) calls itself.
     #[must_use]
     pub fn with_commit(self, commit: &'static str) -> Games {
         Games { commit, ..self }
     }
 
-    /// The git commit that the program was built from; empty if its build script does not say it.
+    /// The git commit that the program was built from; empty if its build script does not set it.
     pub fn commit(&self) -> &'static str {
         self.commit
     }
 
-    /// The git commit to check out for the build of a session: the program's own if it has that build, or else what the
-    /// player said who began the session.
+    /// The git commit to check out for the build of a session: the program's own if it has that build, or else the
+    /// commit that the session's first player reported.
     pub(crate) fn commit_of<'a>(&self, facts: &'a Facts) -> &'a str {
         let is_ours = !self.commit.is_empty() && self.find(&facts.game, facts.build).is_ok();
         if is_ours { self.commit } else { &facts.commit }
     }
 
-    /// All of them.
+    /// All games.
     pub fn iter(&self) -> impl Iterator<Item = &dyn AnyGame> {
         self.all.iter().map(|game| &**game)
     }
 
-    /// The game of a name in a build.
+    /// The game with a name and a build.
     pub fn find(&self, name: &str, build: BuildId) -> Result<&dyn AnyGame, Unknown> {
         let found = self.iter().find(|game| game.name() == name && game.build() == build);
         found.ok_or_else(|| Unknown {
@@ -232,17 +233,17 @@ impl Games {
         })
     }
 
-    /// The game of a build, whatever it is called: a build id is unique.
+    /// The game with a build, whatever its name: a build id is unique.
     pub fn of_build(&self, build: BuildId) -> Option<&dyn AnyGame> {
         self.iter().find(|game| game.build() == build)
     }
 
-    /// The newest build of a game: the one that was named last.
+    /// The newest build of a game: the one that was registered last.
     pub fn named(&self, name: &str) -> Option<&dyn AnyGame> {
         self.all.iter().rev().map(|game| &**game).find(|game| game.name() == name)
     }
 
-    /// Whether sessions can be about this; what cannot be had is said in a sentence.
+    /// Whether sessions can have these settings; the error is a sentence.
     pub(crate) fn check(&self, settings: &Settings) -> Result<(), String> {
         let found = self.named(&settings.game).and_then(|game| Some((game, game.contest()?)));
         let Some((game, contest)) = found else {
@@ -294,13 +295,14 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// The [`Games`] of these types. In brackets stands how many may play; without that, as many as there are seats. After `=>`
-/// stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs are thought of at random. A game that is
-/// [`Hosted`](sametick_sim::replica::Hosted) can also be played in authoritative [rooms](crate::rooms), after `; rooms`: in
-/// brackets stands how many seats these may have. Of one that is a [`Contest`](sametick_sim::contest::Contest) sessions can be
-/// made, after `; sessions`.
+/// The [`Games`] of these types. The range in brackets says how many players a game takes; without it, as many as there
+/// are seats. After `=>` comes the autopilot for [rehearsals](AnyGame::rehearse); without it, inputs are random. `;
+/// rooms` lets a game that is [`Hosted`](sametick_sim::replica::Hosted) be played in authoritative
+/// [rooms](crate::rooms), with the number of seats in brackets. `; sessions` lets sessions be made of a game that is a
+/// [`Contest`](sametick_sim::contest::Contest).
 ///
-/// They also say which git commit the program is of, if the build script of its package does: see [`commit!`](crate::commit).
+/// They also have the git commit of the program, if the build script of its package sets it: see
+/// [`commit!`](crate::commit).
 ///
 /// ```
 /// use sametick::games;

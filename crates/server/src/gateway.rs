@@ -1,5 +1,5 @@
-//! The gateway of a server: brings what visitors and hosts say to [`Gateway`], and carries out what that wants. It decides nothing
-//! itself, and knows no game's traffic.
+//! The driver of [`Gateway`]: passes messages of visitors and hosts to it, and carries out its outputs. It decides
+//! nothing itself and handles no game traffic.
 
 mod catalog;
 pub(crate) mod command;
@@ -19,7 +19,7 @@ use sametick_sim::Time;
 use sametick_transport::clock::random;
 use sametick_transport::control_connection::{ControlConnections, ControlId, Event};
 use sametick_transport::hub::{Key, Links};
-use sametick_transport::pace::network;
+use sametick_transport::rate_limit::network;
 use sametick_wire::control;
 use sametick_wire::identity::Token;
 
@@ -31,40 +31,40 @@ use processes::Processes;
 pub(crate) use visitors::SOCKET;
 use visitors::Visitor;
 
-/// This machine.
+/// The loopback address.
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A host that somebody speaks for.
+/// A connected host.
 struct Speaker {
     host: HostId,
-    /// Where this machine has started it.
+    /// Its port, if this machine started it.
     port: Option<u16>,
 }
 
-/// A gateway and its driver.
+/// The gateway with its connections, processes and files.
 pub(crate) struct GatewaySide {
     gateway: Gateway<Kept>,
     connections: ControlConnections,
     speakers: HashMap<ControlId, Speaker>,
-    /// Over which connection a host was heard of last.
+    /// The latest connection of each host.
     hosts: HashMap<HostId, ControlId>,
     processes: Option<Processes>,
     visitors: HashMap<Key, Visitor>,
     clients: HashMap<ClientId, Key>,
     next: u64,
-    /// Makes addresses into something that says nothing about them.
+    /// Salt for hashing addresses, so that limits do not store them.
     salt: [u8; 32],
     games: Games,
     lists: Lists,
     wake_at: Option<Time>,
     is_ending: bool,
-    /// Whether only those come in who have signed in, and whose tokens are to be looked up.
+    /// Whether visitors must have signed in; then their tokens are looked up.
     is_strict: bool,
     questions: VecDeque<(u64, Token)>,
 }
 
 impl GatewaySide {
-    /// Takes calls of hosts. With `processes`, it starts hosts itself.
+    /// Accepts connections of hosts. With `processes`, it starts hosts itself.
     pub fn new(
         now: Time,
         connections: ControlConnections,
@@ -79,7 +79,7 @@ impl GatewaySide {
         let config = GatewayConfig {
             run: u32::from_le_bytes(random()),
             grows: processes.is_some(),
-            // Whatever comes through a proxy comes from here as well.
+            // Clients behind a local proxy have this address as well.
             exempt: Some(source_of(&salt, LOCALHOST)),
             ..GatewayConfig::default()
         };
@@ -102,17 +102,17 @@ impl GatewaySide {
         }
     }
 
-    /// From now on only those come in who show a token that this server has given to somebody who has signed in.
+    /// Requires a token of this server's sign-in from now on.
     pub fn set_strict(&mut self) {
         self.is_strict = true;
     }
 
-    /// When it wants to be woken.
+    /// The next wake time.
     pub fn wake_at(&self) -> Option<Time> {
         self.wake_at.into_iter().chain(self.processes.as_ref().and_then(Processes::wake_at)).min()
     }
 
-    /// Takes no more sessions, and has the hosts it has started end: those that play may go on for so long.
+    /// Takes no more sessions, and ends the hosts it started; running games may go on for `within_us`.
     pub fn end(&mut self, now: Time, within_us: u64) {
         self.is_ending = true;
         self.gateway.handle(now, gateway::Input::Drain);
@@ -121,32 +121,32 @@ impl GatewaySide {
         }
     }
 
-    /// Whether it was told to end, and all hosts have ended that it has started.
+    /// Whether it was told to end and all hosts that it started have ended.
     pub fn has_ended(&self) -> bool {
         self.is_ending && self.processes.as_ref().is_none_or(Processes::is_done)
     }
 
-    /// Where a host is, as clients are told it.
+    /// The address of a host, as clients are told it.
     pub fn address_of(&self, now: Time, host: HostId) -> Option<String> {
         self.gateway.catalog().host(now, host).map(|state| state.address)
     }
 
-    /// Whether nobody talks any more.
+    /// Whether there are no visitors and hosts left.
     pub fn is_empty(&self) -> bool {
         self.visitors.is_empty()
     }
 
-    /// The process ends: what is known is written down.
+    /// Writes the catalog; the process ends.
     pub fn close(self) {
         self.gateway.into_catalog().close();
     }
 
-    /// Time has passed.
+    /// Handles timers that are due.
     pub fn on_time(&mut self, now: Time) {
         self.gateway.handle(now, gateway::Input::Timeout);
     }
 
-    /// Carries out what the gateway wants.
+    /// Carries out the gateway's outputs.
     pub fn drain(&mut self, now: Time, links: &mut Links) {
         while let Some(event) = self.connections.poll() {
             self.heard(now, event);
@@ -178,7 +178,7 @@ impl GatewaySide {
         let Some(processes) = &mut self.processes else { return };
         processes.wanted(now, wanting);
         for (port, said) in processes.carry_out(now) {
-            // One that has called again may have an old connection that nobody has noticed to be dead.
+            // A host that has reconnected may have an old connection that is dead but not closed yet.
             let is_it = |connection: &ControlId, speaker: &Speaker| {
                 speaker.port == Some(port) && self.hosts.get(&speaker.host) == Some(connection)
             };
@@ -224,7 +224,7 @@ impl GatewaySide {
     }
 }
 
-/// Where somebody comes from, for limits. All of this machine is one.
+/// The source of a visitor for rate limits. All of this machine is one source.
 fn source_of(salt: &[u8; 32], ip: IpAddr) -> Source {
     let mut hasher = blake3::Hasher::new_keyed(salt);
     match if ip.to_canonical().is_loopback() { LOCALHOST } else { network(ip) } {

@@ -1,7 +1,9 @@
-//! The sessions of a host process: brings what happens to [`Host`], and carries out what that wants. It decides nothing itself.
+//! The driver of [`Host`], the sessions of a host process: passes events to it, and carries out its outputs. It decides
+//! nothing itself.
 //!
-//! Members talk with their session over a WebSocket ([`EnvelopeConnection`]), and play over a link of its own, which they open with a pass. What a
-//! session wants of its game comes out as [`Order`]s for whoever runs the relay and the rooms.
+//! Members talk with their session over a WebSocket ([`EnvelopeConnection`]), and play over a link of its own, which
+//! they open with a pass. What a session wants of its game comes out as an [`Order`] for the driver of the relay and
+//! the rooms.
 
 mod chores;
 pub(crate) mod command;
@@ -42,51 +44,51 @@ pub(crate) use members::SOCKET;
 use plays::Play;
 pub(crate) use plays::{Guest, session_of_place};
 
-/// A host that a gateway has started, and that has neither sessions nor a gateway for so long, ends.
+/// A host that a gateway has started ends after this time without a session and a gateway.
 const ORPHANED_US: u64 = 60_000_000;
 
-/// What somebody is told whose pass is none, or is one of another game.
+/// The refusal of a link without a pass for this game.
 const NO_PASS: &str = "this is the game of a session: join it in the lobby";
 
-/// What a script is told that asks for a game in lockstep.
+/// The refusal of a script that asks for a game in lockstep.
 const NOT_A_ROOM: &str = "this session is played in lockstep: scripts take part in rooms";
 
-/// What links are told whose player has no seat there any more.
+/// Close text for the links of a player who no longer has that seat.
 pub(crate) const MOVED_ON: &str = "your place in this game is another one now";
 
-/// What links are told when a game is over.
+/// Close text for links when their game is over.
 pub(crate) const GAME_OVER: &str = "the game is over";
 
-/// What a host says to a gateway.
+/// A message from a host to a gateway.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Upward {
-    /// Who it is; the first thing it says. `port` is given if the gateway's own machine has started it there.
+    /// The first message: the host's id. `port` is set if the gateway's own machine has started the host there.
     Enlist { host: sametick_session::id::HostId, port: Option<u16> },
-    /// Anything else.
+    /// Any other message.
     Said(FromHost),
 }
 
-/// What a gateway says to a host.
+/// A message from a gateway to a host.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Downward {
-    /// A question.
+    /// A request.
     Asked(ToHost),
-    /// It is to end within so many microseconds, in order.
+    /// The host must drain and end within this many microseconds.
     End(u64),
-    /// It is not needed, and is to end unless it has got a session meanwhile.
+    /// The host is not needed, and must end unless it has a session by now.
     EndIfIdle,
 }
 
-/// What the game of a session is to do.
+/// An order for the game of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// End somebody's link.
+    /// End the link of a member.
     Kick(Member, &'static str),
-    /// End a game. Whether there was one is said by [`HostSide::no_game`], or later by [`HostSide::written`].
+    /// End a game. [`HostSide::no_game`] says that there was none, [`HostSide::written`] that its log is written.
     End(Mode, SessionKey),
 }
 
-/// Sessions and their driver.
+/// The sessions of a host with their connections, files and threads.
 pub(crate) struct HostSide {
     host: Host,
     folder: Folder,
@@ -100,16 +102,16 @@ pub(crate) struct HostSide {
     plays: BTreeMap<SessionId, Play>,
     guests: BTreeMap<Member, Guest>,
     orders: VecDeque<Order>,
-    /// Games that are to be written before their session is said to be saved.
+    /// Games whose logs must be written before their session counts as saved.
     saving: BTreeMap<SessionKey, SessionId>,
-    /// Sessions whose members may have to be told where to play.
+    /// Sessions whose members may need a new play address.
     stale: Vec<SessionId>,
     wake_at: Option<Time>,
     is_done: bool,
-    /// For how long games may go on when it is told to end.
+    /// How long running games may go on when the host is told to end.
     pub drain_us: u64,
     count: pages::Count,
-    /// Ends when nobody needs it, from when on nobody does.
+    /// For a host that a gateway has started: since when it has no session and no gateway. Such a host ends.
     alone_since: Option<Option<Time>>,
 }
 
@@ -121,22 +123,22 @@ struct Gateways {
     port: Option<u16>,
 }
 
-/// How a host is to be.
+/// The configuration of a host.
 pub(crate) struct Hosting {
     pub folder: Folder,
     pub address: String,
     pub capacity: u16,
     pub connections: Vec<ControlConnections>,
-    /// The port, if a gateway has started it.
+    /// The port that a gateway gave the host when it started it.
     pub port: Option<u16>,
     pub ways: Endpoints,
-    /// For how long games may go on when it is told to end.
+    /// How long running games may go on when the host is told to end.
     pub drain_us: u64,
     pub count: pages::Count,
 }
 
 impl HostSide {
-    /// Takes up what was stored, and begins to say how it is.
+    /// Restores the stored sessions, and begins to report to gateways.
     pub fn start(now: Time, hosting: Hosting, games: Games, waker: &HubWaker) -> io::Result<HostSide> {
         let Hosting { folder, address, capacity, connections, port, ways, drain_us, count } = hosting;
         let stored = folder.stored()?;
@@ -181,36 +183,36 @@ impl HostSide {
         })
     }
 
-    /// When it wants to be woken.
+    /// The next wake time.
     pub fn wake_at(&self) -> Option<Time> {
         let alone = self.alone_since.flatten().map(|since| since.plus_micros(ORPHANED_US));
         self.wake_at.into_iter().chain(alone.filter(|_| !self.is_done)).min()
     }
 
-    /// Whether everything is stored and everybody told.
+    /// Whether the host has drained: all sessions are stored and all members told.
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Ends within so long.
+    /// Drains the host: it ends within `within_us`.
     pub fn end(&mut self, now: Time, within_us: u64) {
         self.host.handle(now, host::Input::Drain(within_us));
     }
 
-    /// Lets gateways know what was said last, before the process ends.
+    /// Flushes the last messages to gateways, before the process ends.
     pub async fn say_goodbye(&mut self) {
         for connections in std::mem::take(&mut self.gateways.connections) {
             connections.finish().await;
         }
     }
 
-    /// The process ends.
+    /// Finishes writing and marks the end as clean; the process ends.
     pub fn close(mut self) {
         self.chores.finish();
         self.folder.end();
     }
 
-    /// On which assignment a player with this hello takes part in a game.
+    /// The player and seat in the game for a client with this hello.
     pub fn admit(&self, hello: &Hello) -> Result<(SeatAssignment, Guest), Refusal> {
         let other = |why: &str| Refusal::Other(why.into());
         let (place, mode) = match &hello.intent {
@@ -225,7 +227,7 @@ impl HostSide {
         play.identity.refusal(&hello.identity).map_or(Ok((assignment, guest)), Err)
     }
 
-    /// On which assignment a script takes part in a game.
+    /// The player and seat in the game for a script.
     pub fn admit_script(&self, entrance: &Entrance) -> Result<(SeatAssignment, Guest), &'static str> {
         let (play, assignment, guest) = self.holder(entrance.pass.as_deref(), &entrance.room)?;
         match (play.mode, entrance.game.as_deref()) {
@@ -237,7 +239,7 @@ impl HostSide {
         }
     }
 
-    /// Whose pass it is, in the game of this place.
+    /// The player that a pass belongs to, in the game of this name.
     fn holder(
         &self,
         pass: Option<&[u8]>,
@@ -254,17 +256,17 @@ impl HostSide {
         Ok((play, play.assignment(player, name, seat), guest))
     }
 
-    /// Somebody's link has opened.
+    /// A member's link has opened.
     pub fn opened(&mut self, member: Member, guest: Guest) {
         self.guests.insert(member, guest);
     }
 
-    /// It has ended.
+    /// A member's link has ended.
     pub fn ended(&mut self, member: Member) {
         self.guests.remove(&member);
     }
 
-    /// Time has passed.
+    /// Handles timers that are due.
     pub fn on_time(&mut self, now: Time) {
         self.host.handle(now, host::Input::Timeout);
         if let Some(Some(since)) = self.alone_since {
@@ -278,7 +280,7 @@ impl HostSide {
         }
     }
 
-    /// The game of a session has ended like this.
+    /// The game of a session has ended with these results.
     pub fn game_ended(&mut self, now: Time, key: &SessionKey, results: String) {
         if let Some(id) = self.session_of(key) {
             tracing::info!(session = %id, results, "a game is over");
@@ -287,7 +289,8 @@ impl HostSide {
         }
     }
 
-    /// The game of a session has crashed. Whoever played is told so before they are told where it goes on, which is the same place.
+    /// The game of a session has crashed. Its players hear that before the address where it goes on, which is the same
+    /// one.
     pub fn game_crashed(&mut self, now: Time, links: &mut Links, key: &SessionKey) {
         if let Some(id) = self.session_of(key) {
             tracing::error!(session = %id, "the game of a session has crashed");
@@ -297,12 +300,12 @@ impl HostSide {
         }
     }
 
-    /// There was no game to end.
+    /// The session had no running game to end.
     pub fn no_game(&mut self, now: Time, key: &SessionKey) {
         self.written(now, key);
     }
 
-    /// The log of a game that has ended is written.
+    /// The log of an ended game is written.
     pub fn written(&mut self, now: Time, key: &SessionKey) {
         if let Some(id) = self.saving.remove(key) {
             self.host.handle(now, host::Input::Saved(id));
@@ -313,12 +316,12 @@ impl HostSide {
         self.plays.iter().find(|(_, play)| play.key == *key).map(|(id, _)| *id)
     }
 
-    /// What the games are to do next.
+    /// The next order for a game.
     pub fn poll_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// Carries out what the host wants.
+    /// Carries out the host's outputs.
     pub fn drain(&mut self, now: Time, links: &mut Links) {
         self.hear_gateways(now);
         while let Some(done) = self.chores.poll() {
@@ -382,7 +385,7 @@ impl HostSide {
         }
     }
 
-    /// A game is to end, if it goes on.
+    /// Orders the end of a session's game, if it is running.
     fn finish(&mut self, id: SessionId) {
         if let Some(play) = self.plays.remove(&id) {
             self.orders.push_back(Order::End(play.mode, play.key));
@@ -390,7 +393,7 @@ impl HostSide {
         self.stale.push(id);
     }
 
-    /// A game is to end, and what there is of it to be on disk.
+    /// Orders the end of a session's game and waits for its log to be on disk.
     fn save(&mut self, id: SessionId) {
         match self.plays.remove(&id) {
             Some(play) => {
@@ -471,7 +474,7 @@ impl Gateways {
     }
 }
 
-/// The sessions that can be had of a game.
+/// The kinds of sessions that a game offers.
 fn offers(game: &dyn AnyGame) -> Vec<Offer> {
     let Some(contest) = game.contest() else { return Vec::new() };
     let named = |text: &str| Name::parse(text).ok();

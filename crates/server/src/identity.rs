@@ -1,12 +1,12 @@
-//! Who somebody is: a guest with a name, or, where the key of an issuer is configured, whoever an issuer's signed token says.
+//! Player identity: a guest with a name, or, where an issuer's key is configured, the subject of a signed token.
 //!
 //! ```text
 //! JWT ─ POST /api/session ─► Identity::sign_in ─► worker.rs (a thread) ─► verifier.rs ─► status.rs ─► SignedIn
 //!                                                    keys.rs, jwks.rs ◄─ the issuer          Tokens::issue ─► our token
 //! ```
 //!
-//! A signed token is looked at once and exchanged for one of ours, which is what rooms ask for. Settings, claims, codes and
-//! what is refused are in [docs/identity.md](../../../docs/identity.md).
+//! A signed token is checked once and exchanged for one of ours, which rooms require. Settings, claims, codes and
+//! refusals are in [docs/identity.md](../../../docs/identity.md).
 
 pub mod jwks;
 pub mod keys;
@@ -31,23 +31,23 @@ pub use signatures::Algorithm;
 use verifier::Claims;
 use worker::Worker;
 
-/// Somebody whose token was good.
+/// The identity from a valid token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignedIn {
-    /// Who they are here.
+    /// The player id on this server.
     pub player: PlayerId,
-    /// Who they are for the issuer (`sub`).
+    /// The issuer's id of the player (`sub`).
     pub subject: String,
-    /// In which of the issuer's sessions they signed in (`sid`).
+    /// The issuer's session of this sign-in (`sid`).
     pub session: Option<String>,
-    /// What they are called, if the token says so: at most [`MAX_NAME`] bytes, without control characters.
+    /// The name, if the token has one: at most [`MAX_NAME`] bytes, without control characters.
     pub name: Option<String>,
-    /// Until when their token was good.
+    /// When the token expires.
     pub expires_unix_s: u64,
 }
 
 impl fmt::Debug for SignedIn {
-    /// Only who they are here: the rest is the issuer's, and theirs.
+    /// Prints only the player id: the other fields are private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SignedIn({})", self.player)
     }
@@ -61,7 +61,7 @@ impl SignedIn {
     }
 }
 
-/// A name as others may see it, if something is left of it.
+/// A name without control characters and of limited length, if anything is left.
 fn tidy(name: &str) -> Option<String> {
     let plain: String = name.chars().filter(|letter| !letter.is_control()).collect();
     let plain = plain.trim();
@@ -69,14 +69,14 @@ fn tidy(name: &str) -> Option<String> {
     (!short.is_empty()).then(|| short.to_owned())
 }
 
-/// How it is found out who somebody is. Clones are one.
+/// Checks identity as configured. Clones share one worker.
 #[derive(Clone, Debug)]
 pub struct Identity {
     signed: Option<(Worker, Arc<str>)>,
 }
 
 impl Identity {
-    /// Checks as configured. Without a configuration everybody is whom they say they are.
+    /// Starts with this configuration. Without one, players are who they claim to be.
     pub fn start(config: Option<IdentityConfig>) -> Result<Identity, IdentityError> {
         let Some(config) = config else { return Ok(Identity { signed: None }) };
         let issuer = config.rules.issuer.as_str().into();
@@ -84,19 +84,19 @@ impl Identity {
         Ok(Identity { signed: Some((Worker::open(config, keys)?, issuer)) })
     }
 
-    /// Whether nobody plays in a room without a good token.
+    /// Whether rooms require a valid token.
     pub fn requires_tokens(&self) -> bool {
         self.signed.is_some()
     }
 
-    /// Logs a warning if anybody may say they are anybody.
+    /// Logs a warning if identities are not checked.
     pub fn warn_if_open(&self) {
         if !self.requires_tokens() {
             tracing::warn!("no key is configured (--jwks-url): anybody may come in under any name");
         }
     }
 
-    /// What is asked of players, in words.
+    /// The policy in words, for the start-up output.
     pub fn asked(&self) -> &'static str {
         match self.signed {
             Some(_) => "players sign in: rooms ask for a token of POST /api/session",
@@ -104,8 +104,8 @@ impl Identity {
         }
     }
 
-    /// Who a signed token says somebody is. `None` where nobody signs in. The work is another thread's, and
-    /// begins when it is awaited.
+    /// The identity in a signed token; `None` where no sign-in is configured. The check runs on another thread and
+    /// begins when the future is polled.
     pub fn sign_in(
         &self,
         token: &str,
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_short_and_can_be_shown() {
+    fn names_are_short_and_printable() {
         assert_eq!(tidy(" Ada\u{7}\n Lovelace ").as_deref(), Some("Ada Lovelace"));
         assert_eq!((tidy(""), tidy(" \u{1b}\t ")), (None, None));
         let long = tidy(&"é".repeat(500)).unwrap();

@@ -1,5 +1,4 @@
-//! Decides who is right when two players differ, and makes a save where no player can give one: plays what the relay has closed
-//! again, on a thread of its own.
+//! Replays closed ticks on a thread of its own, to settle a desync and to make saves that no player can give.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -13,33 +12,33 @@ use sametick_sim::record::TickInputs;
 
 use crate::games::{AnyGame, Games, Run, UnknownGame};
 
-/// What a replay is for.
+/// The purpose of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Players differ.
+    /// Peers have reported different states.
     Dispute,
-    /// A save is wanted.
+    /// A save is needed.
     Save,
 }
 
-/// What a replay has after a tick; nothing if it could not be played.
+/// The state after a tick by replay; `None` if the session could not be replayed.
 pub type Verdict = (Purpose, SessionId, Tick, Option<Vec<u8>>);
 
-/// Replays disputed sessions of the games it knows.
+/// Replays desynced sessions of the games it knows.
 pub struct Judge {
     games: Games,
-    /// If there are any, saves are made of these only.
+    /// The games that saves are made of; all if empty.
     kept: Vec<String>,
     verdicts: (Sender<Verdict>, Receiver<Verdict>),
 }
 
 impl Judge {
-    /// Knows these games.
+    /// A judge that knows these games.
     pub fn new(games: Games) -> Judge {
         Judge { games, kept: Vec::new(), verdicts: channel() }
     }
 
-    /// Saves are made of sessions of these games only, and before players are asked.
+    /// Restricts saves to sessions of these games, and makes them before players are asked.
     pub fn set_keeper(&mut self, games: &[String]) -> Result<(), UnknownGame> {
         if let Some(name) = games.iter().find(|name| self.games.named(name).is_none()) {
             let known = self.games.iter().map(AnyGame::name).collect();
@@ -49,7 +48,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Begins to replay a session up to a tick. The verdict comes later, see [`Judge::poll`].
+    /// Begins to replay a session up to a tick. The result comes later, see [`Judge::poll`].
     pub fn begin(&self, purpose: Purpose, id: SessionId, session: &Session, tick: Tick) {
         let (facts, sender) = (session.facts(), self.verdicts.0.clone());
         let is_useful = |save: &&Save| save.tick <= tick && save.tick.next() >= session.history().first();
@@ -74,17 +73,17 @@ impl Judge {
                 };
                 replay(run.ok()?, &excerpts, tick)
             });
-            // The relay may have stopped meanwhile.
+            // The relay may have stopped in the meantime.
             let _ = sender.send((purpose, id, tick, state));
         });
     }
 
-    /// The next verdict, if it is reached in time.
+    /// Waits for the next result.
     pub fn wait(&self, at_most: Duration) -> Option<Verdict> {
         self.verdicts.1.recv_timeout(at_most).ok()
     }
 
-    /// A verdict that has been reached since, if any. Never waits.
+    /// The next result, if there is one. Does not block.
     pub fn poll(&self) -> Option<Verdict> {
         self.verdicts.1.try_recv().ok()
     }

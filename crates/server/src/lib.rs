@@ -1,9 +1,27 @@
-//! The sametick server as a library: clocks, sockets, disk and signals around the pure machines.
+//! The sametick server as a library: the drivers (clock, sockets, disk, HTTP, signals) around the pure state machines, and the commands.
 //!
-//! It serves two things: [`ping`], which measures a link over any transport, and an [`app`] with a relay and authoritative
-//! [`rooms`], in which people [`play`] and [`bot`]s do; [`up`] adds the pages to play on.
-//! The binary is one line around [`main`], which takes the [`mod@games`] it knows: a game author's own binary has the same
-//! commands for their game.
+//! A binary is one line around [`main`], which takes the [`mod@games`] it knows:
+//!
+//! ```no_run
+//! use sametick::games;
+//! # use sametick_pong::Pong;
+//!
+//! fn main() -> std::process::ExitCode {
+//!     sametick::main(games![Pong[2..=4]])
+//! }
+//! ```
+//!
+//! | chapter | modules |
+//! |---|---|
+//! | commands | [`cli`]; [`up`], [`serve`] (relay, gateway, host), [`play`], [`bot`], [`load`], [`replay`], [`logs`], [`recite`], [`check`], [`sessions`], [`config`], [`ping`] |
+//! | drivers of the machines | [`app`] (one hub: relay, rooms, sessions), `relay`, `spectator`, `calling` (clients), [`listen`] |
+//! | rooms and scripts | [`rooms`], [`rooms::envelope`], `envelope_connection`, `strict_json` |
+//! | lobby | `gateway`, `hosting` (sessions of a host process) |
+//! | HTTP and pages | `pages`, `presence`, `endpoints` |
+//! | identity | [`identity`] |
+//! | storage threads | `recorder` (logs), `uploader` (saves), `finder` and `recovered` (sessions that are not running), [`players`], [`copies`] |
+//! | desyncs and message logs | `desync`, `judge`, `trace`, `tracer`, `status` |
+//! | games of any type | [`mod@games`] |
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -66,12 +84,12 @@ use clap::Parser;
 #[doc(inline)]
 pub use sametick_sim::commit;
 
-/// The whole `sametick` command, for these games: reads the arguments of the process and does what they say.
+/// The whole `sametick` command for these games: parses the arguments of the process and runs the command.
 #[expect(clippy::needless_pass_by_value, reason = "a binary says `main(games![MyGame])`")]
 pub fn main(games: games::Games) -> ExitCode {
     match cli::run(cli::Command::parse(), &games) {
         Ok(code) => code,
-        // Whoever read our output has read enough.
+        // The reader of our output has closed the pipe.
         Err(error) if error.io_kind() == Some(ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("sametick: {error}");

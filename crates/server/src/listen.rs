@@ -1,4 +1,4 @@
-//! Opens what a server listens on: any of the four transports.
+//! Opens the listeners of a server, on any of the four transports.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::secret::{Secret, SecretError};
 
-/// What to listen on, and who may come in.
+/// What to listen on, and the limits of connections.
 #[derive(Clone, Debug, Args)]
 pub struct ListenArgs {
     /// The address to listen on, 0.0.0.0 or `[::]` for all, and the first of four ports
@@ -52,8 +52,8 @@ pub struct ListenArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// A page's origin that may connect besides those of this host, such as `https://example.org`. Its name is a name of this
-    /// server, too: to other names than those of this machine it does not answer
+    /// A page's origin that may connect besides those of this host, such as `https://example.org`. Its name is a name
+    /// of this server, too: to other names than those of this machine it does not answer
     #[arg(long, value_name = "ORIGIN")]
     pub origin: Vec<String>,
 
@@ -70,20 +70,20 @@ pub struct ListenArgs {
     pub data: PathBuf,
 }
 
-/// The first of the ports if none is given.
+/// The first port if none is given.
 const DEFAULT_PORT: u16 = 7777;
 
 /// An address, and the first of four ports: for UDP, QUIC, WebSocket and WebTransport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenOn {
-    /// Which address.
+    /// The address.
     pub ip: IpAddr,
-    /// The first port; 0 is any that are free.
+    /// The first port; 0 for any free ones.
     pub first_port: u16,
 }
 
 impl ListenOn {
-    /// The port of the transport in this place; 0 stays 0.
+    /// The port of the transport with this index; 0 stays 0.
     fn port(self, place: u16) -> Port {
         Port::On(if self.first_port == 0 { 0 } else { self.first_port + place })
     }
@@ -109,7 +109,7 @@ impl std::str::FromStr for ListenOn {
 /// A port, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// This one; 0 is any that is free.
+    /// This port; 0 for any free one.
     On(u16),
     /// Do not listen.
     Off,
@@ -126,36 +126,36 @@ impl std::str::FromStr for Port {
     }
 }
 
-/// Why a server does not start. Each says what to do.
+/// Why a server does not start. Each error says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// A port cannot be had.
+    /// A port cannot be opened.
     #[error("{what}: cannot listen on {addr}: {error}{}", hint(.error, .option))]
     Bind {
-        /// For what.
+        /// What the port is for.
         what: &'static str,
-        /// Where.
+        /// The address.
         addr: SocketAddr,
         /// The option that chooses another port.
         option: String,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
     /// The data folder cannot be written to.
     #[error("cannot write to the data folder {}: {error}; choose another with --data", path.display())]
     Data {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
-    /// There is no certificate.
+    /// The certificate cannot be read or made.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// There is no passphrase.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The operating system failed us.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Every transport is off.
@@ -172,26 +172,26 @@ fn hint(error: &io::Error, option: &str) -> String {
     }
 }
 
-/// A hub that listens, and where.
+/// A hub that listens, and its addresses.
 pub struct Listening {
     /// Ready to run an application.
     pub hub: Hub,
-    /// Where it can be reached.
+    /// The URLs at which it can be reached.
     pub locators: Vec<Locator>,
-    /// The door, for changing the passphrase.
+    /// The journal of used proofs, which also changes the passphrase.
     pub keeper: ProofJournal,
     /// Where the passphrase comes from.
     pub secret: Secret,
-    /// What the listeners show, for renewing it.
+    /// The certificates of the listeners, for renewing them.
     pub certificates: Certificates,
 }
 
-/// What listeners show to prove who they are.
+/// The certificates of the listeners.
 #[derive(Clone, Debug)]
 pub enum Certificates {
-    /// One from an authority, for all.
+    /// One that was configured, for all transports.
     Configured(Certificate),
-    /// Made here: one that lasts for our own clients, one that browsers take.
+    /// Self-signed: a long-lived one for native clients, and a short-lived one that browsers accept.
     Kept {
         /// For QUIC.
         native: Certificate,
@@ -209,14 +209,15 @@ impl Certificates {
         }
     }
 
-    /// What clients of a scheme must pin, if no authority vouches for it.
+    /// The hash that clients of a scheme must pin, if no authority has signed the certificate.
     pub fn pin(&self, scheme: Scheme) -> Option<CertHash> {
         let secure = matches!(scheme, Scheme::Quic | Scheme::Wss | Scheme::Wt);
         let kept = matches!(self, Certificates::Kept { .. });
         (secure && kept).then(|| self.of(scheme).hash())
     }
 
-    /// Reads configured files again, makes old kept ones anew. What cannot be renewed stays as it is, and is logged.
+    /// Reads configured files again and replaces old self-signed certificates. One that cannot be renewed stays, and
+    /// the error is logged.
     pub fn renew(&self) {
         for scheme in [Scheme::Quic, Scheme::Wt] {
             match self.of(scheme).renew() {
@@ -231,7 +232,7 @@ impl Certificates {
 }
 
 impl ListenArgs {
-    /// What these options open.
+    /// The ports that these options open.
     pub fn doors(&self) -> Doors {
         let port = |place, given: Option<Port>| given.unwrap_or_else(|| self.listen.port(place));
         Doors {
@@ -251,22 +252,22 @@ impl ListenArgs {
     }
 }
 
-/// What a server opens, and what stands behind it.
+/// The ports that a server opens, and their settings.
 #[derive(Clone, Debug)]
 pub struct Doors {
-    /// On which address.
+    /// The address.
     pub ip: IpAddr,
-    /// For raw UDP.
+    /// The port of raw UDP.
     pub udp: Port,
-    /// For native QUIC.
+    /// The port of native QUIC.
     pub quic: Port,
-    /// For WebSocket, and for pages if there are any.
+    /// The port of WebSocket, and of pages if there are any.
     pub tcp: Port,
-    /// For WebTransport.
+    /// The port of WebTransport.
     pub wt: Port,
     /// PEM files of a certificate chain and its key.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// Whose pages may connect besides those of this host.
+    /// Origins of pages that may connect besides those of this host.
     pub origins: Vec<String>,
     /// Names of this server besides those of the origins.
     pub names: Vec<String>,
@@ -274,7 +275,7 @@ pub struct Doors {
     pub per_address: usize,
     /// A file with the passphrase.
     pub secret_file: Option<PathBuf>,
-    /// Where used proofs and self-signed certificates are kept.
+    /// The folder for used proofs and self-signed certificates.
     pub data: PathBuf,
     /// Set if there are pages on the TCP port.
     pub web: Option<Web>,
@@ -283,14 +284,14 @@ pub struct Doors {
 /// How pages are served.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Web {
-    /// Whether a proxy stands before the TCP port, and is to be believed.
+    /// Whether a proxy stands before the TCP port, whose headers are trusted.
     pub behind_proxy: bool,
-    /// The port of this machine that pages come from, if that is another one.
+    /// The port of this machine that pages are served on, if that is another one.
     pub pages_port: Option<u16>,
 }
 
 impl Doors {
-    /// Opens everything. The TCP port comes last: who asks there is told of the others. Needs a runtime.
+    /// Opens all listeners. The TCP port comes last, because its pages name the other ports. Needs a runtime.
     pub async fn open(
         &self,
         clock: Clock,
@@ -341,7 +342,7 @@ impl Doors {
         bound.map(Some).map_err(|error| ListenError::Bind { what, addr, option, error })
     }
 
-    /// Opens one of those that are on UDP.
+    /// Opens a listener of a transport on UDP.
     fn open_udp(
         &self,
         scheme: Scheme,
@@ -397,7 +398,7 @@ impl Listening {
         self.hub.add(endpoint);
     }
 
-    /// Where one of the transports is reached, if it is open.
+    /// The URL of one of the transports, if it is open.
     pub fn locator(&self, scheme: Scheme) -> Option<&Locator> {
         self.locators.iter().find(|locator| locator.scheme == scheme)
     }

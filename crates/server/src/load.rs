@@ -1,5 +1,4 @@
-//! `sametick load`: many people at once, none of whom is there. They find sessions, play them and leave, over and over, and a report
-//! says how long things took.
+//! `sametick load`: simulates many players who find sessions, play them and leave, and reports how long things took.
 
 mod member;
 mod people;
@@ -21,10 +20,10 @@ use table::Table;
 
 use crate::cli::{ClientArgs, CommandError};
 
-/// What can be put under load.
+/// What `sametick load` can put under load.
 #[derive(Debug, Subcommand)]
 pub enum LoadCommand {
-    /// Sessions: created, joined, played by bots until somebody wins, left
+    /// Sessions: created, joined, played by bots until the game ends, left
     #[command(after_help = "\
 Examples:
   sametick load sessions --gateway 127.0.0.1:8080 --sessions 50 --seconds 600
@@ -36,7 +35,7 @@ how many were cut and how long it took. Ends with an error if anything was refus
     Sessions(SessionsLoad),
 }
 
-/// How sessions are put under load.
+/// The options of `sametick load sessions`.
 #[derive(Debug, Args)]
 pub struct SessionsLoad {
     /// The gateway: a name or address, and the port of its pages. Not over TLS
@@ -47,7 +46,7 @@ pub struct SessionsLoad {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     sessions: u32,
 
-    /// For how long sessions are begun; those that are there then are played to their end
+    /// For how many seconds new sessions are begun; those that run then are played to their end
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     seconds: u64,
 

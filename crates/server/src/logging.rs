@@ -1,5 +1,6 @@
-//! The log, on standard error. A peer or a stranger can cause many lines of the log; each of them has a token bucket of its own,
-//! and what is over it is counted instead of written. This holds for every line, so that none can be forgotten.
+//! Logger on standard error with rate limits. Peers and strangers can cause many lines of the log; each kind of line
+//! has its own token bucket, and lines over the limit are counted instead of written. This holds for every line, so
+//! that none can be forgotten.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,6 +8,8 @@ use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use sametick_wire::Time;
+use sametick_wire::rate_limit::{RateLimit, TokenBucket};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber, callsite};
 use tracing_subscriber::EnvFilter;
@@ -15,25 +18,24 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, SubscriberBuilder};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Lines of one kind that are written at once, and a second after that. A server that many people come to has some a second; a
-/// hundred kinds of line at this rate are 30 kB a second.
-const BURST: f64 = 60.0;
-const PER_SECOND: f64 = 2.0;
+/// Lines of one kind that are written at once, and per second after that. A server with many visitors writes some of
+/// them each second; a hundred kinds of line at this rate are 30 kB a second.
+const LIMIT: RateLimit = RateLimit::per_second(2, 60);
 
-/// How often it is said how many lines were not written.
+/// How often the number of unwritten lines is logged.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
-/// An event of this target only has the counts written that are due.
+/// An event of this target only writes the counts that are due.
 const COUNTS: &str = "sametick::log::counts";
 
-/// Logs from now on, as `SAMETICK_LOG` says.
+/// Starts logging, at the level in `SAMETICK_LOG`.
 pub(crate) fn start() {
     let filter = EnvFilter::try_from_env("SAMETICK_LOG");
     let filter = filter.unwrap_or_else(|_| "sametick=info,sametick_transport=info".into());
     builder(io::stderr().is_terminal()).with_env_filter(filter).with_writer(io::stderr).init();
 }
 
-/// Says how many lines were not written since that was last said.
+/// Logs how many lines were not written since the last such report.
 pub(crate) fn tell_unwritten() {
     tracing::error!(target: COUNTS, "");
 }
@@ -42,11 +44,11 @@ type Builder = SubscriberBuilder<format::DefaultFields, Limited<format::Format>>
 
 fn builder(is_colourful: bool) -> Builder {
     let limited = Limited { inner: format::format().with_target(false), lines: Mutex::default() };
-    // The reader of the log may be gone; saying so where nobody reads would be the end of the process.
+    // The reader of the log may be gone; an internal error about that would end the process.
     tracing_subscriber::fmt().with_ansi(is_colourful).log_internal_errors(false).event_format(limited)
 }
 
-/// A format that leaves out lines that come too often.
+/// A format that leaves out lines over the limit.
 struct Limited<F> {
     inner: F,
     lines: Mutex<Lines>,
@@ -77,7 +79,7 @@ where
     }
 }
 
-/// What an event says, without its fields.
+/// The message of an event, without its fields.
 fn message_of(event: &Event<'_>) -> String {
     struct Message(String);
     impl Visit for Message {
@@ -94,31 +96,29 @@ fn message_of(event: &Event<'_>) -> String {
 
 /// One kind of line: one place in the source.
 struct Line {
-    left: f64,
-    filled_at: Instant,
-    /// How many were not written since that was last said.
+    bucket: TokenBucket,
+    /// How many were not written since the last report.
     unwritten: u64,
     message: String,
 }
 
-/// All kinds of lines.
+/// The state of all kinds of lines.
 #[derive(Default)]
 struct Lines {
     kinds: HashMap<callsite::Identifier, Line>,
     told_at: Option<Instant>,
+    began: Option<Instant>,
 }
 
 impl Lines {
     /// Whether a line is written; otherwise it is counted.
     fn take(&mut self, now: Instant, kind: callsite::Identifier, message: impl FnOnce() -> String) -> bool {
-        let fresh = || Line { left: BURST, filled_at: now, unwritten: 0, message: String::new() };
+        let began = *self.began.get_or_insert(now);
+        let passed_us = now.saturating_duration_since(began).as_micros() as u64;
+        let fresh = || Line { bucket: TokenBucket::default(), unwritten: 0, message: String::new() };
         let line = self.kinds.entry(kind).or_insert_with(fresh);
-        let earned = now.duration_since(line.filled_at).as_secs_f64() * PER_SECOND;
-        (line.left, line.filled_at) = ((line.left + earned).min(BURST), now);
-        let is_written = line.left >= 1.0;
-        if is_written {
-            line.left -= 1.0;
-        } else {
+        let is_written = line.bucket.try_take(Time::from_micros(passed_us), LIMIT);
+        if !is_written {
             if line.unwritten == 0 {
                 line.message = message();
             }
@@ -128,7 +128,7 @@ impl Lines {
         is_written
     }
 
-    /// What was not written, if it is time to say so, or if that is wanted now.
+    /// The counts of unwritten lines, if they are due or `is_wanted`.
     fn due(&mut self, now: Instant, is_wanted: bool) -> Vec<(String, u64)> {
         let is_due = |at: Instant| is_wanted || now.duration_since(at) >= TELL_EVERY;
         if !self.told_at.is_some_and(is_due) {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// What is written, for tests.
+    /// Collects what is written, for tests.
     #[derive(Clone, Default)]
     struct Paper(Arc<Mutex<Vec<u8>>>);
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_so_many_at_once_and_so_many_a_second() {
+    fn a_kind_of_line_has_a_burst_and_a_rate() {
         let kind = {
             use tracing::Callsite as _;
             static SITE: callsite::DefaultCallsite = {

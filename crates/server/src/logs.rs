@@ -1,4 +1,4 @@
-//! `sametick log`: what is in a log, whether it is sound, and how two of them differ.
+//! `sametick log`: shows, verifies, compares and exports logs.
 
 mod compare;
 mod file;
@@ -25,7 +25,7 @@ pub use named::NamedLog;
 pub(crate) use named::open;
 pub use verify::{Verdict, verify};
 
-/// What `sametick log` can do.
+/// The subcommands of `sametick log`.
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -72,7 +72,7 @@ Ends with an error if there are any.")]
     Export(ExportArgs),
 }
 
-/// A log, and how to print what is said about it.
+/// A log, and the form of the output.
 #[derive(Clone, Debug, Args)]
 pub struct OneLog {
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub struct OneLog {
     json: bool,
 }
 
-/// What `sametick log cat` takes.
+/// The arguments of `sametick log cat`.
 #[derive(Clone, Debug, Args)]
 pub struct CatArgs {
     #[command(flatten)]
@@ -98,7 +98,7 @@ pub struct CatArgs {
     to: Option<u32>,
 }
 
-/// What `sametick log diff` takes.
+/// The arguments of `sametick log diff`.
 #[derive(Clone, Debug, Args)]
 pub struct DiffArgs {
     /// A log, or a stream of events
@@ -122,7 +122,7 @@ pub struct DiffArgs {
     json: bool,
 }
 
-/// What `sametick log export` takes.
+/// The arguments of `sametick log export`.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     #[command(flatten)]
@@ -137,7 +137,7 @@ pub struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-/// Does what was asked for.
+/// Runs `sametick log`.
 pub fn log(command: &LogCommand, games: &Games) -> Result<ExitCode, CommandError> {
     match command {
         LogCommand::Info(args) => {
@@ -176,7 +176,7 @@ fn cat(args: &CatArgs, games: &Games) -> Result<ExitCode, CommandError> {
     let mut records = log.reader().records();
     let mut at = Tick::ZERO;
     while let Some(record) = records.next().map_err(&damage)? {
-        // What belongs to no tick belongs where it was written.
+        // A record without a tick belongs to the tick before it.
         at = record.tick().unwrap_or(at);
         if !range.contains(&at) {
             continue;

@@ -1,4 +1,4 @@
-//! What a browser sees on the port of `sametick up`: the built pages, and a few answers in JSON for them.
+//! The HTTP side of `sametick up`: the built pages, and a JSON API for them.
 
 mod api;
 mod files;
@@ -20,8 +20,8 @@ use crate::presence::Presence;
 use api::Api;
 use session::Exchange;
 
-/// Sent with everything. Scripts come from here only; pages connect to this host on other ports, too (WebTransport), and
-/// stand in nobody's frame.
+/// Headers of every response. Scripts load from this origin only; pages may connect to other ports of this host
+/// (WebTransport), and may not be framed.
 const HEADERS: [(&str, &str); 4] = [
     (
         "content-security-policy",
@@ -34,13 +34,13 @@ const HEADERS: [(&str, &str); 4] = [
     ("cross-origin-opener-policy", "same-origin"),
 ];
 
-/// The pages and the API.
+/// The HTTP handler for pages and API.
 pub struct WebPages {
     api: Api,
 }
 
 impl WebPages {
-    /// For a server that listens like this. Who signs in is given tokens of `tokens`.
+    /// For a server with these listeners. Sign-ins get their tokens from `tokens`.
     pub fn new(
         listening: &Listening,
         games: Games,
@@ -78,7 +78,7 @@ impl Pages for WebPages {
     }
 }
 
-/// With what is sent with everything.
+/// Adds the common headers.
 pub(crate) fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
     for (name, value) in HEADERS {
         set(response.headers_mut(), name, value);
@@ -86,7 +86,7 @@ pub(crate) fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
     response
 }
 
-/// An answer for programs, true for this moment only.
+/// A JSON answer that must not be cached.
 pub(crate) fn answer_json(status: StatusCode, value: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(value.to_string()));
     *response.status_mut() = status;

@@ -1,4 +1,4 @@
-//! Measures a link: a server that sends everything back, and a client that counts what comes back and when.
+//! Measures a link: a server that echoes every message, and a client that counts the echoes and times them.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{Ms, Percentiles};
 
-/// What travels, and is sent back as it came.
+/// A ping, which is echoed unchanged.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 struct Ping {
     number: u32,
@@ -30,17 +30,17 @@ impl Ping {
     }
 }
 
-/// The longest number and the longest length of padding.
+/// The longest encodings of the number and of the length of the padding.
 const HEAD_LEN: usize = 5 + 2;
 
-/// The longest message the server sends back.
+/// The longest message the server echoes.
 const MAX_ECHO: usize = 1_000;
 
-/// After the last ping, this many round trips and this long are waited for what is still on its way.
+/// After the last ping, the client waits for missing echoes for this many round trips and this long.
 const PATIENCE_RTTS: u64 = 3;
 const PATIENCE_US: u64 = 300_000;
 
-/// What both sides must agree on: no game takes part, so the build is that of `sim` alone.
+/// The identity that both sides must share: no game takes part, so the build is that of `sim` alone.
 pub fn identity() -> Identity {
     Identity { build: sametick_sim::BUILD, schema: sametick_sim::schema::hash::<Ping>() }
 }
@@ -53,7 +53,7 @@ pub struct PingServer {
 }
 
 impl PingServer {
-    /// Tells everybody and stops when they have been told.
+    /// Tells all clients, and stops when they have been told.
     pub fn stop(&mut self, links: &mut Links) {
         self.stopping = true;
         links.keys().into_iter().for_each(|key| links.close(key, LEAVING, "the server stops"));
@@ -82,7 +82,7 @@ impl App for PingServer {
             Event::Message(key, channel @ (Channel::State | Channel::Input), bytes)
                 if bytes.len() <= MAX_ECHO =>
             {
-                // Unreliable: what does not fit now is lost, and the client counts it.
+                // Unreliable: a message that cannot be sent now is lost, and the client counts it.
                 let _ = links.send(key, channel, bytes);
             }
             Event::Message(key, ..) => {
@@ -108,44 +108,44 @@ impl App for PingServer {
 /// What a client measures.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many pings.
+    /// The number of pings.
     pub count: u32,
-    /// How many a second.
+    /// Pings per second.
     pub rate: u32,
-    /// How long each is, in bytes.
+    /// The size of each, in bytes.
     pub size: usize,
-    /// A bad network to put in front of the link, and its seed.
+    /// A simulated bad network in front of the link, and its seed.
     pub netem: Option<(Profile, u64)>,
 }
 
-/// What came of it.
+/// The result of a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct PingReport {
-    /// The server.
+    /// The server's URL.
     pub url: String,
-    /// From the first packet to the open link.
+    /// The time from the first packet to the open link.
     pub handshake_us: u64,
     /// Pings sent.
     pub sent: u32,
     /// Pings that came back.
     pub received: u32,
-    /// The share that did not, in percent.
+    /// The share of lost pings, in percent.
     pub loss_percent: f64,
-    /// Round trips of pings.
+    /// The round trips of pings.
     pub rtt: Option<Percentiles>,
-    /// As the link estimates it.
+    /// The round-trip time that the link estimates.
     pub link_rtt_us: Option<u64>,
-    /// As the link estimates it.
+    /// The jitter that the link estimates.
     pub link_jitter_us: u64,
-    /// Datagrams of ours that were lost, as the link estimates it.
+    /// Sent datagrams that were lost, as the link estimates it.
     pub packets_lost: u64,
     /// Datagrams sent; 0 on a WebSocket.
     pub packets_sent: u64,
-    /// What the link gave to the carrier, headers of ours included.
+    /// Bytes handed to the transport, including our headers.
     pub bytes_sent: u64,
-    /// What it took from it.
+    /// Bytes received from the transport.
     pub bytes_received: u64,
-    /// Whether a bad network was put in front of the link.
+    /// The simulated bad network in front of the link, if any.
     pub netem: Option<String>,
 }
 
@@ -169,20 +169,20 @@ impl std::fmt::Display for PingReport {
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum PingError {
-    /// The server cannot be called.
+    /// The server cannot be reached.
     #[error("{url}: {error}")]
     Dial {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Why not.
+        /// The error.
         error: std::io::Error,
     },
     /// The link never opened, or ended early.
     #[error("{url}: {}", explain(.ended))]
     Ended {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Why.
+        /// How it ended.
         ended: Box<Ended>,
     },
 }
@@ -241,14 +241,14 @@ impl PingClient {
             return self.finish(key, links);
         }
         let message = Ping::to_bytes(self.sent.len() as u32, self.plan.size);
-        // A link that has ended says so itself.
+        // A link that has ended reports that itself.
         let _ = links.send(key, Channel::State, &message);
         self.sent.push(now);
         self.back.push(false);
     }
 
     fn on_message(&mut self, now: Time, key: Key, links: &mut Links, bytes: &[u8]) {
-        // What is not a ping of ours does not count.
+        // A message that is not one of our pings is not counted.
         let Ok(Ping { number, .. }) = sametick_sim::from_canonical(bytes) else { return };
         let number = number as usize;
         let Some(back) = self.back.get_mut(number).filter(|back| !**back) else { return };
@@ -310,7 +310,7 @@ impl App for PingClient {
     }
 }
 
-/// Pings a server and reports. Needs a runtime of one thread.
+/// Pings a server and reports. Needs a single-threaded runtime.
 pub async fn ping(url: &Locator, key: &AccessKey, plan: Plan) -> Result<PingReport, PingError> {
     let clock = Clock::start();
     let hello = Hello { identity: identity(), intent: Intent::Ping, name: "ping".into(), pass: None };

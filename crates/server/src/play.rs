@@ -1,7 +1,7 @@
-//! A person plays in a terminal, against others, through a relay.
+//! Pong in a terminal, for a person who plays against others through a relay.
 //!
-//! `keys.rs` makes inputs of keys, `scene.rs` a screen of a state; both know no terminal. `terminal.rs` is the terminal,
-//! and this the driver between it and the client.
+//! `keys.rs` turns keys into inputs and `scene.rs` draws a state; neither knows of a terminal. `terminal.rs` is the
+//! terminal, and this file is the driver between it and the client.
 
 mod command;
 mod court;
@@ -39,31 +39,31 @@ use crate::copies::{self, Keep};
 use crate::trace::Trace;
 use crate::{config, signals};
 
-/// The least time between two frames: a little less than a tick, so that no tick is left out for being early.
+/// The least time between two frames: a little less than a tick, so that no tick is skipped for being early.
 const FRAME_US: u64 = 15_000;
 
-/// How often the screen and the keys are looked at when no tick asks for it.
+/// How often the screen and the keys are polled when no tick is due.
 const IDLE_US: u64 = 40_000;
 
-/// For how long it is said where a copy was kept.
+/// For how long the screen shows where a copy was kept.
 const NOTE_US: u64 = 5_000_000;
 
-/// How somebody wants to play.
+/// How a person plays.
 #[derive(Clone, Debug)]
 pub struct PlayPlan {
-    /// The session to meet in.
+    /// The session's name.
     pub session: String,
-    /// What the player is called.
+    /// The player's name.
     pub name: String,
-    /// Only watch.
+    /// Whether to join as a spectator.
     pub watch: bool,
-    /// What the session begins with, if it is not running.
+    /// The setup with which the session begins, if it is not running.
     pub setup: Setup,
-    /// A bad network in front of the link, and its seed.
+    /// A simulated bad network in front of the link, and its seed.
     pub netem: Option<(Profile, u64)>,
-    /// Every message goes into this file, if any.
+    /// The file that every message is written to, if any.
     pub trace: Option<PathBuf>,
-    /// What the session begins with instead, if the server has nothing of it.
+    /// The copy from which the session begins if the server has nothing of it.
     pub bring: Option<SessionCopy>,
     /// Where a copy of the session is kept, if anywhere.
     pub keep: Option<Keep>,
@@ -71,22 +71,22 @@ pub struct PlayPlan {
     pub commit: &'static str,
 }
 
-/// How it was.
+/// The report after a game.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayReport {
-    /// The session.
+    /// The session's name.
     pub session: String,
-    /// Where the player sat.
+    /// The player's seat.
     pub seat: Option<u16>,
-    /// The last tick that was known for sure.
+    /// The last confirmed tick.
     pub tick: u32,
-    /// The points of every seat then.
+    /// The points of every seat at that tick.
     pub scores: Vec<u8>,
-    /// Inputs that missed their tick.
+    /// Inputs that arrived too late for their tick.
     pub omissions: u32,
-    /// How the last second was, in a sentence.
+    /// A sentence about the last second.
     pub verdict: &'static str,
-    /// What became of the copy that was brought.
+    /// What happened to the copy that was brought.
     pub brought: Option<String>,
     /// Where a copy of the session is kept.
     pub saved: Option<String>,
@@ -101,10 +101,10 @@ impl fmt::Display for PlayReport {
     }
 }
 
-/// Why somebody could not play, or not go on.
+/// Why the player cannot play, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
-    /// There is nothing to draw on.
+    /// Standard output is no terminal.
     #[error("this is no terminal to play in; `sametick bot pong` plays without one")]
     NoTerminal,
     /// The terminal does not work.
@@ -113,33 +113,33 @@ pub enum PlayError {
     /// The message log cannot be written.
     #[error("cannot write the message log to {}: {error}", path.display())]
     Trace {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
     /// The relay was never reached.
     #[error("{url}: {why}")]
     NotReached {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The session turned the player down.
+    /// The session refused the player.
     #[error("{url}: session {session}: {why}")]
     Refused {
-        /// Which.
+        /// The URL.
         url: Locator,
-        /// Of which name.
+        /// The session's name.
         session: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It did not go on, but a copy of the session is kept.
+    /// The player could not go on, but a copy of the session is kept.
     #[error("{error}\n{saved}")]
     Saved {
-        /// Why it did not.
+        /// Why the player could not go on.
         error: Box<PlayError>,
         /// Where the copy is.
         saved: String,
@@ -157,9 +157,9 @@ struct Player {
     /// The last tick that was drawn.
     drawn: Option<Tick>,
     leaving: bool,
-    /// A copy is to be kept now.
+    /// Whether a copy is to be kept now.
     keeping: bool,
-    /// What is said of that, and since when.
+    /// The note about a kept copy, and since when it is shown.
     note: Option<(Time, String)>,
     failed: Option<io::Error>,
 }
@@ -199,7 +199,7 @@ impl Player {
         }
     }
 
-    /// What the player does now.
+    /// The player's current input.
     fn input(&mut self, now: Time, peer: &Peer<Pong>) -> sametick_pong::Input {
         let wall = wall_of(peer);
         self.read_keys(now, wall);
@@ -207,7 +207,7 @@ impl Player {
         wall.map(|wall| self.keyboard.input(now, wall, is_over)).unwrap_or_default()
     }
 
-    /// When to draw next: soon if there is a new tick to see.
+    /// When to draw next: soon if there is a new tick to show.
     fn frame_at(&self, peer: Option<&Peer<Pong>>) -> Time {
         let shown = peer.and_then(Peer::shown).map(|(tick, _)| tick);
         self.drawn_at.plus_micros(if shown == self.drawn { IDLE_US } else { FRAME_US })
@@ -240,7 +240,7 @@ impl Player {
         }
     }
 
-    /// Keeps a copy, if the player wants one, and says where for a while.
+    /// Keeps a copy if the player wants one, and shows where for a while.
     fn keep_copy(&mut self, now: Time, copy: impl FnOnce() -> Option<SessionCopy>) {
         self.note = self.note.take().filter(|(since, _)| now.micros_since(*since) < NOTE_US);
         if std::mem::take(&mut self.keeping) {
@@ -250,13 +250,13 @@ impl Player {
         }
     }
 
-    /// Keeps a copy, if copies are kept, and says where.
+    /// Keeps a copy, if copies are enabled. Returns where.
     fn kept(&self, copy: Option<SessionCopy>) -> Option<String> {
         let kept = self.plan.keep.as_ref()?.write(&copy?);
         Some(kept.map_or_else(|error| error.to_string(), |kept| kept.to_string()))
     }
 
-    /// Whether there is nothing more to play.
+    /// Whether the game has ended for this player.
     fn is_over(&self) -> bool {
         self.leaving || self.failed.is_some()
     }
@@ -279,12 +279,12 @@ impl Player {
         }
     }
 
-    /// Why it cannot go on, if it cannot.
+    /// The error that keeps the player from going on, if there is one.
     fn trouble(&self, url: &Locator, caller: &Caller<Peer<Pong>>) -> Option<PlayError> {
         let (url, session) = (url.clone(), self.plan.session.clone());
         match caller.client().status() {
             Status::Refused(why) => Some(PlayError::Refused { url, session, why }),
-            // Who was never there does not look for it for long.
+            // A player who was never connected does not retry for long.
             Status::Lost { why, .. } if caller.client().side().is_none() => {
                 Some(PlayError::NotReached { url, why })
             }
@@ -311,7 +311,7 @@ fn join_of(plan: &PlayPlan) -> JoinAs<Pong> {
     }
 }
 
-/// Plays pong in this terminal until the player leaves. Needs a runtime of one thread.
+/// Plays pong in this terminal until the player leaves. Needs a single-threaded runtime.
 pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result<PlayReport, PlayError> {
     if !Terminal::is_there() {
         return Err(PlayError::NoTerminal);
@@ -353,7 +353,7 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
             () = hangups.next() => player.leaving = true,
         }
     };
-    // At once: the relay may take its time to hear of it.
+    // The terminal is restored at once: telling the relay may take a while.
     player.terminal.close();
     if caller.client().side().is_some() {
         config::remember_relay(url);

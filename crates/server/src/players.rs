@@ -1,4 +1,4 @@
-//! The database of players beside the rooms: asks it, writes to it, and never waits for it.
+//! The driver of the player database: queues reads and writes for it, and never waits for it.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -18,20 +18,20 @@ use tokio::sync::oneshot;
 use crate::identity::tokens::{Counter, Issued};
 use crate::rooms::{Mark, Rooms};
 
-/// How long a server that ends waits for its database.
+/// How long a server that stops waits for its database.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who comes is looked up after everything before it was written, or not at all: nobody gets an older state than the newest.
+/// A lookup runs after all earlier writes are on disk, or fails after this time: a player never gets an outdated state.
 const ASK_WITHIN_US: u64 = 3_000_000;
 
-/// How often it is looked whether something is wrong, and how often that is said.
+/// How often database errors are checked, and how often they are logged.
 const LOOK_EVERY_US: u64 = 1_000_000;
 const WARN_EVERY_US: u64 = 60_000_000;
 
-/// Visitors of the lobby are asked about with numbers from here on; members of rooms never get that far.
+/// Lookups for lobby visitors have numbers from here on; members of rooms never get that far.
 const FIRST_VISITOR: u64 = 1 << 62;
 
-/// What is on disk once its ticket is said to be.
+/// What to do once a ticket is on disk.
 enum Due {
     Mark(Mark),
     Token(oneshot::Sender<Issued>, Issued),
@@ -40,23 +40,23 @@ enum Due {
 /// The database of players.
 pub struct Players {
     keeper: PlayerWriter,
-    /// What became of a file that was damaged when it was opened.
+    /// The result of repairing a file that was damaged when it was opened.
     recovery: Option<Recovery>,
     marks: VecDeque<(Ticket, Due)>,
-    /// What is to be flushed.
+    /// Writes to flush.
     pending: Vec<Due>,
     counter: Counter,
     token_s: u64,
-    /// Who is to be asked about once a ticket is on disk, and until when.
+    /// Lookups that wait for a ticket to be on disk, and their deadlines.
     waiting: VecDeque<(Ticket, Time, Member, Question)>,
-    /// When it is looked next whether something is wrong.
+    /// When database errors are checked next.
     warn_at: Time,
-    /// Who visitors of the lobby are.
+    /// Results of lookups for lobby visitors.
     visitors: VecDeque<(u64, Option<PlayerId>)>,
 }
 
 impl Players {
-    /// Opens the database in this file, or makes it. What was wrong with it is said. The waker is rung when there is something to
+    /// Opens or creates the database in this file. Damage is logged. Rings the waker when there is something to
     /// [deliver](Players::deliver).
     pub fn open(
         path: &Path,
@@ -90,17 +90,17 @@ impl Players {
         })
     }
 
-    /// What became of a file that was damaged when it was opened.
+    /// The result of repairing a file that was damaged when it was opened.
     pub fn recovery(&self) -> Option<&Recovery> {
         self.recovery.as_ref()
     }
 
-    /// Where those who sign in are given tokens.
+    /// The queue in which sign-ins wait for tokens.
     pub fn counter(&self) -> Counter {
         self.counter.clone()
     }
 
-    /// Gives tokens to those who have signed in: once they are on disk.
+    /// Issues tokens for sign-ins. A token is sent once it is on disk.
     fn serve(&mut self) {
         while let Some((who, answer)) = self.counter.next() {
             let unix_ms = unix_ms();
@@ -114,7 +114,7 @@ impl Players {
         }
     }
 
-    /// Asks about somebody.
+    /// Looks up a player for a member.
     pub fn ask(&mut self, now: Time, member: Member, question: Question) {
         self.flush_pending();
         match self.marks.back() {
@@ -125,7 +125,7 @@ impl Players {
         }
     }
 
-    /// Asks whose token a visitor of the lobby has shown.
+    /// Looks up the token of a lobby visitor.
     pub(crate) fn ask_visitor(&mut self, now: Time, visitor: u64, token: &Token) {
         let question = Question {
             token: Some(token.hash()),
@@ -138,12 +138,12 @@ impl Players {
         self.ask(now, Member(FIRST_VISITOR + visitor), question);
     }
 
-    /// Who a visitor of the lobby is; nobody if their token is none.
+    /// The next result for a lobby visitor; no player if the token is invalid.
     pub(crate) fn poll_visitor(&mut self) -> Option<(u64, Option<PlayerId>)> {
         self.visitors.pop_front()
     }
 
-    /// The answer to a question, to whoever it concerns.
+    /// Passes the result of a lookup to the rooms or to the lobby visitor.
     fn answer(&mut self, now: Time, rooms: &mut Rooms, asker: u64, found: Option<Found>) {
         match asker.checked_sub(FIRST_VISITOR) {
             Some(visitor) if asker < 2 * FIRST_VISITOR => {
@@ -154,12 +154,13 @@ impl Players {
         }
     }
 
-    /// Has something written.
+    /// Queues a write.
     pub fn save(&mut self, write: Write) {
         self.keeper.save(write);
     }
 
-    /// Has everything written, once the rooms have said all they want: whoever steps them is not to share its core with a writer.
+    /// Flushes all writes, once the rooms have no more outputs: the thread that steps rooms must not share its core
+    /// with the writer.
     pub fn flush(&mut self, mark: Mark) {
         self.pending.push(Due::Mark(mark));
     }
@@ -171,7 +172,7 @@ impl Players {
         }
     }
 
-    /// Tells the rooms what the database has answered. Returns whether there was anything.
+    /// Passes answers of the database to the rooms. Returns whether there were any.
     pub fn deliver(&mut self, now: Time, rooms: &mut Rooms) -> bool {
         self.serve();
         self.flush_pending();
@@ -181,7 +182,7 @@ impl Players {
             match answer {
                 Answer::Found(member, found) => {
                     if let Err(why) = &found {
-                        tracing::error!(%why, "somebody could not be looked up");
+                        tracing::error!(%why, "a player could not be looked up");
                     }
                     self.answer(now, rooms, member, found.ok());
                 }
@@ -189,7 +190,7 @@ impl Players {
                     while let Some((_, due)) = self.marks.pop_front_if(|(known, _)| *known <= ticket) {
                         match due {
                             Due::Mark(mark) => rooms.saved(now, mark),
-                            // Whoever has hung up does not want it any more.
+                            // The requester may have hung up.
                             Due::Token(answer, issued) => drop(answer.send(issued)),
                         }
                     }
@@ -223,17 +224,17 @@ impl Players {
         }
     }
 
-    /// When somebody has waited for too long.
+    /// When the next lookup times out.
     pub fn wake_at(&self) -> Option<Time> {
         self.waiting.front().map(|(_, until, ..)| *until)
     }
 
-    /// How it goes.
+    /// Statistics of the database.
     pub fn stats(&self) -> PlayersStats {
         self.keeper.stats()
     }
 
-    /// Writes everything. Returns whether it is on disk.
+    /// Flushes and closes the database. Returns whether everything is on disk.
     pub fn close(self) -> bool {
         self.keeper.close(PATIENCE)
     }

@@ -1,5 +1,5 @@
-//! Who is there, for pages to show: the server writes it down when something changes, and whoever asks reads the last of
-//! that. Neither waits for the other.
+//! Presence for pages: the server takes a snapshot of sessions and players on changes, and readers get the last one.
+//! Neither waits for the other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,17 +12,17 @@ use serde::Serialize;
 
 use crate::rooms::{OpenRoom, Rooms};
 
-/// Changes are gathered for so long before they are written down: who opens a link says right after what for.
+/// Changes are collected for this long before a snapshot: a link's hello says right after it opens what it is for.
 const GATHER_US: u64 = 50_000;
 
-/// How often they are written down at most.
+/// The least time between two snapshots.
 const EVERY_US: u64 = 500_000;
 
-/// What was written down last. A copy is the same.
+/// The last snapshot. Clones share it.
 #[derive(Clone, Default)]
 pub struct Presence(Arc<Mutex<Arc<Seen>>>);
 
-/// The sessions as they were at a moment.
+/// A snapshot of all sessions.
 pub struct Seen {
     at: Instant,
     sessions: Vec<SeenSession>,
@@ -30,12 +30,12 @@ pub struct Seen {
 
 struct SeenSession {
     is_listed: bool,
-    /// None while it waits for players.
+    /// `None` while the session waits for players.
     ticks_per_second: Option<u32>,
     shown: ShownSession,
 }
 
-/// What a page is told of a session.
+/// A session as shown on pages.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShownSession {
     name: String,
@@ -49,13 +49,13 @@ pub struct ShownSession {
     watchers: usize,
 }
 
-/// Who decides what happens.
+/// Where the state is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Everybody, in the same way.
+    /// Every peer computes the same state.
     Lockstep,
-    /// The server.
+    /// The server computes the state.
     Room,
 }
 
@@ -72,7 +72,7 @@ impl Default for Seen {
 }
 
 impl Presence {
-    /// What was written down last.
+    /// The last snapshot.
     pub fn read(&self) -> Arc<Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -83,19 +83,19 @@ impl Presence {
 }
 
 impl Seen {
-    /// How many sessions there are, and how many play in them.
+    /// The numbers of sessions and of players.
     pub fn counts(&self) -> (usize, usize) {
         let players = self.sessions.iter().map(|session| session.shown.players.len()).sum();
         (self.sessions.len(), players)
     }
 
-    /// The sessions that want to be seen.
+    /// The listed sessions.
     pub fn listed(&self) -> Vec<ShownSession> {
         self.sessions.iter().filter(|session| session.is_listed).map(|session| self.now(session)).collect()
     }
 
-    /// The room of a code, also if it does not want to be seen: whoever knows the code may know of it. Of several games'
-    /// rooms the one of the game that is named, or the first.
+    /// The room of a code, also if it is unlisted: a client that knows the code may see it. If several games have such
+    /// a room, the one of the named game, or the first.
     pub fn room(&self, code: &str, game: Option<&str>) -> Option<ShownSession> {
         let is_it = |shown: &ShownSession| {
             shown.mode == Mode::Room && shown.name == code && game.is_none_or(|game| shown.game == game)
@@ -103,7 +103,7 @@ impl Seen {
         self.sessions.iter().find(|session| is_it(&session.shown)).map(|session| self.now(session))
     }
 
-    /// Ticks close with the clock, so the present one is known without asking.
+    /// The session at this moment: the present tick follows from the clock.
     fn now(&self, session: &SeenSession) -> ShownSession {
         let passed_ms = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut shown = session.shown.clone();
@@ -116,10 +116,10 @@ impl Seen {
     }
 }
 
-/// The server's side of it.
+/// Takes the snapshots.
 pub struct PresenceKeeper {
     presence: Presence,
-    /// When what has changed is to be written down, if anything has.
+    /// When the next snapshot is due, if anything has changed.
     due_at: Option<Time>,
     next_at: Time,
 }
@@ -129,12 +129,12 @@ impl PresenceKeeper {
         PresenceKeeper { presence, due_at: None, next_at: Time::ZERO }
     }
 
-    /// Somebody has come or gone, or may have.
+    /// Notes that members may have joined or left.
     pub fn changed(&mut self, now: Time) {
         self.due_at.get_or_insert(now.plus_micros(GATHER_US).max(self.next_at));
     }
 
-    /// Writes down what has changed if it is time to. Says when it will be.
+    /// Takes a snapshot if one is due. Returns when the next is due.
     pub fn look(&mut self, now: Time, relay: &Relay, rooms: Option<&Rooms>) -> Option<Time> {
         if self.due_at.is_some_and(|at| at <= now) {
             self.due_at = None;

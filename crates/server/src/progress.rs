@@ -1,40 +1,40 @@
-//! How far long work has come, for people who wait at a terminal. In a pipe, and for short work, nothing is shown.
+//! Progress bar for long work at a terminal. In a pipe, and for short work, nothing is shown.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Work that takes no longer than this needs no words.
+/// Work that takes no longer than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often to look at the clock, in units of work: a tick may take a tenth of a microsecond.
 const EVERY: u64 = 1024;
 
-/// How far some work has come. The bar is gone when this is.
+/// The progress of some work. The bar disappears when this is dropped.
 pub struct Progress {
     what: &'static str,
     length: u64,
-    /// When the work began; nothing if nobody watches.
+    /// When the work began; `None` if there is no terminal.
     since: Option<Instant>,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// Work of some length, in whatever it is counted.
+    /// Work of some length, in any unit.
     pub fn new(what: &'static str, length: u64) -> Progress {
         let since = io::stderr().is_terminal().then(Instant::now);
         Progress { what, length, since, bar: None }
     }
 
-    /// So much is done, of work that is done in small pieces.
+    /// Reports that so much is done, for work in small units.
     pub fn at(&mut self, done: u64) {
         if done.is_multiple_of(EVERY) {
             self.show(done);
         }
     }
 
-    /// So much is done.
+    /// Reports that so much is done.
     pub fn show(&mut self, done: u64) {
         let Some(since) = self.since else { return };
         if let Some(bar) = &self.bar {

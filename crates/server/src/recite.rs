@@ -1,5 +1,5 @@
-//! Plays a log against a live relay: a headless player on every seat hands in what the log says, and what the relay makes of
-//! it must be the same session again (V8).
+//! Plays a log against a live relay: a headless player on every seat sends the inputs of the log, and the log that the
+//! relay writes must be the same session again (V8).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ use crate::cli::CommandError;
 use crate::games::{Games, Run};
 use crate::logs::{LogError, LogFile};
 
-/// What `sametick recite` takes, besides what every client takes.
+/// The arguments of `sametick recite`, besides those of every client.
 #[derive(Clone, Debug, Args)]
 pub struct ReciteArgs {
     /// The log of a session in which everybody came before the first tick
@@ -44,30 +44,30 @@ pub struct ReciteArgs {
 /// Why a log cannot be played against a relay.
 #[derive(Debug, thiserror::Error)]
 pub enum ReciteError {
-    /// Somebody comes later than the relay can be told to wait.
+    /// A player joins after the first tick, and the relay cannot be told to wait for that.
     #[error(
-        "in this log somebody comes at tick {0}: only a session that begins with all its players can be recited"
+        "in this log a player comes at tick {0}: only a session that begins with all its players can be recited"
     )]
     LateComer(Tick),
-    /// There is nobody.
+    /// The log has no players.
     #[error("in this log nobody plays")]
     Nobody,
-    /// The relay cannot be called.
+    /// The relay cannot be reached.
     #[error("{0}: {1}")]
     Dial(Locator, std::io::Error),
     /// A link ended early.
     #[error("{0}: {1}")]
     Ended(Locator, Box<Ended>),
-    /// The session turned a player down.
+    /// The session refused a player.
     #[error("{0}: {1}")]
     Refused(Locator, String),
 }
 
-/// What everybody says, from the first tick to the last.
+/// The players and the inputs of all ticks of a log.
 #[derive(Clone, Debug)]
 struct Script {
     header: Header,
-    /// Name and commit of each player.
+    /// The name and the commit of each player.
     players: BTreeMap<Seat, (String, String)>,
     ticks: Vec<TickInputs>,
 }
@@ -123,20 +123,20 @@ impl Script {
     }
 }
 
-/// What came of it.
+/// The result of a recital.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recital {
-    /// The relay.
+    /// The relay's URL.
     pub url: String,
-    /// The session.
+    /// The session's name.
     pub session: String,
-    /// How many players.
+    /// The number of players.
     pub players: usize,
-    /// How many ticks were played.
+    /// The number of ticks played.
     pub ticks: usize,
-    /// Ticks that the relay closed otherwise than the log says.
+    /// Ticks that the relay closed with other inputs than the log has.
     pub different: u32,
-    /// Hashes that were sent, if the game is known.
+    /// How many hashes were sent, if the game is known.
     pub checks: u32,
 }
 
@@ -178,7 +178,7 @@ impl Recitals<'_> {
         loop {
             let told = match player.reciter.poll_output(&mut self.buf) {
                 Output::Send(channel) => {
-                    // A link that has ended says so itself.
+                    // A link that has ended reports that itself.
                     let _ = links.send(key, channel, &self.buf);
                     continue;
                 }
@@ -222,7 +222,7 @@ impl Recitals<'_> {
 }
 
 impl Player {
-    /// Plays a tick, if the game is known. Returns the hash of a state that is to be checked.
+    /// Plays a tick, if the game is known. Returns the hash of a state that is due for a check.
     fn step(&mut self, inputs: &TickInputs) -> Option<StateHash> {
         let run = self.run.as_mut()?;
         run.step(inputs);
@@ -264,7 +264,7 @@ impl App for Recitals<'_> {
     }
 }
 
-/// Plays a log against a live relay. Needs a runtime of one thread.
+/// Plays a log against a live relay. Needs a single-threaded runtime.
 pub async fn recite(args: &ReciteArgs, key: &AccessKey, games: &Games) -> Result<Recital, CommandError> {
     let script = Script::read(&args.log)?;
     let Header { build, schema, game, setup, .. } = &script.header;

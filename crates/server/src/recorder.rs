@@ -1,5 +1,5 @@
-//! Writes down what the relay and the rooms say, while they run: a log for every session and room, and a folder for every
-//! desync. All work with files is done by one other thread.
+//! Records the sessions of the relay and the rooms: a log for each session and room, and a folder for each desync. All
+//! file work is done on another thread.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use crate::recovered::{RecoveredLog, RecoveredSession};
 use crate::rooms::RoomId;
 use crate::uploader::Uploader;
 
-/// What is in the folder of a session.
+/// The name of the log in the folder of a session.
 const LOG: &str = "log";
 
-/// Where a state is kept that the log itself begins with.
+/// The place of a state that is stored at the beginning of the log itself.
 const IN_LOG: &str = "log";
 
-/// What a log is of.
+/// The source of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A session of the relay.
@@ -44,18 +44,18 @@ struct Recording {
     log: FileLog,
     encoder: LogEncoder,
     key: SessionKey,
-    /// What its saves say of it.
+    /// The facts for its saves.
     info: SaveInfo,
     folder: PathBuf,
-    /// The save that is on its way.
+    /// The save that is being uploaded.
     saving: Option<(Tick, StateHash)>,
-    /// Nothing more is written.
+    /// Whether recording has stopped after an error.
     stopped: bool,
-    /// Somebody has left: what they did should not wait for others to do something.
+    /// A player has left: its last inputs must be written now, not with the next full block.
     flush: bool,
 }
 
-/// The logs of a server.
+/// The recorder of a server.
 pub struct Recorder {
     log_thread: LogThread,
     data: PathBuf,
@@ -66,14 +66,14 @@ pub struct Recorder {
     ends: Option<Ends>,
 }
 
-/// Where it is said that a log is kept to its end.
+/// The channel that reports fully stored logs.
 struct Ends {
     sender: Sender<RelayKey>,
     ended: Receiver<RelayKey>,
     waker: HubWaker,
 }
 
-/// The header of the log of a session that begins at its beginning.
+/// The log header of a session that starts at its first tick.
 pub(crate) fn header_of(facts: &Facts, commit: &str, started_unix_ms: u64) -> Header {
     Header {
         game: facts.game.clone(),
@@ -100,7 +100,7 @@ fn key_of(place: Place, header: &Header) -> SessionKey {
 }
 
 impl Recorder {
-    /// Keeps everything below this folder. Games that are known explain desyncs.
+    /// Records below this folder. For the given games desyncs are explained.
     pub fn new(data: &Path, games: Games) -> Recorder {
         Recorder {
             log_thread: LogThread::start(LogThreadOptions::default()),
@@ -113,25 +113,25 @@ impl Recorder {
         }
     }
 
-    /// Says from now on when the log of a session that is over is wherever it is kept, and rings.
+    /// Reports from now on when the log of an ended session is stored everywhere, and rings the waker.
     pub fn set_ends(&mut self, waker: HubWaker) {
         let (sender, ended) = channel();
         self.ends = Some(Ends { sender, ended, waker });
     }
 
-    /// A session that is over and whose log is kept since, if any: by its build and name.
+    /// The next ended session whose log is stored everywhere, by its build and name.
     pub fn poll_ended(&self) -> Option<RelayKey> {
         self.ends.as_ref()?.ended.try_recv().ok()
     }
 
-    /// Has saves and logs brought to where they are kept from now on.
+    /// Uploads saves and logs from now on.
     pub fn set_uploader(&mut self, uploader: Uploader) {
         uploader.tidy(self.running());
         self.uploader = Some(uploader);
     }
 
-    /// There is a save of a session: a state, and who sat where. It is brought to where it is kept once the log is written up to
-    /// there: a session is never further than its log.
+    /// Saves a session: its state, and which seats are taken. The upload starts once the log is written up to that
+    /// tick: a save is never further than its log.
     pub fn save(&mut self, place: Place, (tick, hash): (Tick, StateHash), state: Vec<u8>, table: Vec<u8>) {
         let recording = self.recordings.get_mut(&place);
         if let (Some(uploader), Some(recording)) = (&self.uploader, recording) {
@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// Has something done on another thread once all that was said of a session so far is in its log, or cannot be.
+    /// Runs a job on another thread once all records of a session so far are in its log, or have failed.
     pub fn when_written(&mut self, place: Place, job: impl FnOnce() + Send + 'static) {
         match self.recordings.get_mut(&place) {
             Some(recording) => {
@@ -155,7 +155,7 @@ impl Recorder {
         }
     }
 
-    /// A save of a session of the relay that is on disk since, if any.
+    /// The next save of a relay session that is on disk. Does not block.
     pub fn poll_saved(&mut self) -> Option<(SessionId, Tick)> {
         while let Some(saved) = self.uploader.as_ref()?.poll() {
             if let Some(saved) = self.note_saved(saved) {
@@ -165,11 +165,11 @@ impl Recorder {
         None
     }
 
-    /// The same, and waits for it.
+    /// Waits for the next save of a relay session that is on disk.
     pub fn wait_saved(&mut self, at_most: Duration) -> Option<(SessionId, Tick)> {
         let until = Instant::now() + at_most;
         loop {
-            // One of a room may come first.
+            // A save of a room may come first.
             let saved = self.uploader.as_ref()?.wait(until.saturating_duration_since(Instant::now()))?;
             if let Some(saved) = self.note_saved(saved) {
                 return Some(saved);
@@ -177,7 +177,7 @@ impl Recorder {
         }
     }
 
-    /// A save is on disk. The log of a room says so here; the relay says it of its own sessions.
+    /// A save is on disk. It is recorded here in the log of a room; the relay records its own sessions' saves.
     fn note_saved(&mut self, (place, tick): (Place, Tick)) -> Option<(SessionId, Tick)> {
         if let Place::Session(id) = place {
             return Some((id, tick));
@@ -189,7 +189,7 @@ impl Recorder {
         None
     }
 
-    /// Whether saves are kept.
+    /// Whether saves are uploaded.
     pub fn keeps_saves(&self) -> bool {
         self.uploader.is_some()
     }
@@ -208,7 +208,7 @@ impl Recorder {
         }
     }
 
-    /// A session begins with a copy that a peer has brought: so does its log, which has the state of it, and it is saved as it is.
+    /// A session begins from a peer's copy. Its log begins with that state, and the state is saved.
     pub fn begin_after(&mut self, id: SessionId, facts: &Facts, started_unix_ms: u64, save: &session::Save) {
         let place = Place::Session(id);
         let header = header_of(facts, self.games.commit_of(facts), started_unix_ms);
@@ -228,7 +228,7 @@ impl Recorder {
         }
     }
 
-    /// A session goes on that was found, and so does its log; without one another begins after its save.
+    /// A stored session is resumed, and so is its log; without one a new log begins after its save.
     pub fn resume(
         &mut self,
         place: Place,
@@ -270,17 +270,17 @@ impl Recorder {
         self.recordings.insert(place, Recording { log, encoder, key, info, folder, saving, stopped, flush });
     }
 
-    /// What is being recorded.
+    /// The sessions that are being recorded.
     fn running(&self) -> BTreeSet<SessionKey> {
         self.recordings.values().map(|recording| recording.key.clone()).collect()
     }
 
-    /// Something to be written down.
+    /// Appends a record to a log.
     pub fn record(&mut self, place: Place, record: &Record) {
         if let Some(recording) = self.recordings.get_mut(&place) {
             recording.flush |= matches!(record, Record::Left { .. });
             let pushed = recording.encoder.push(record).map_err(|error| error.to_string());
-            // Whoever does not know that it happened takes what is void for the truth.
+            // A reader that misses the rewind would take void ticks for valid ones.
             if matches!(record, Record::Rewind { .. }) {
                 recording.encoder.flush();
             }
@@ -313,7 +313,7 @@ impl Recorder {
             let ends = self.ends.as_ref().map(|ends| (ends.sender.clone(), ends.waker.clone()));
             let done = move || {
                 if let Some((sender, waker)) = ends {
-                    // The server may have stopped meanwhile.
+                    // The server may have stopped in the meantime.
                     let _ = sender.send(key);
                     waker.ring();
                 }
@@ -328,7 +328,7 @@ impl Recorder {
         }
     }
 
-    /// All that is known about a desync: keeps it in a folder of its own.
+    /// Writes a desync report into a folder of its own.
     pub fn keep_report(&mut self, place: Place, facts: &Facts, report: Report) {
         let Some(recording) = self.recordings.get_mut(&place) else { return };
         recording.encoder.flush();
@@ -343,8 +343,8 @@ impl Recorder {
         });
     }
 
-    /// Ends all sessions and waits until they are written; for what is brought elsewhere, so long at most. Returns whether
-    /// all of it is where it belongs.
+    /// Ends all recordings and waits until they are written; for uploads at most this long. Returns whether everything
+    /// is stored.
     pub fn close(mut self, patience: Duration) -> bool {
         let places: Vec<Place> = self.recordings.keys().copied().collect();
         places.into_iter().for_each(|place| self.end(place));

@@ -1,4 +1,4 @@
-//! What is left of a session that is not running, and what holds of it: its save, and its log from there on.
+//! The stored data of a session that is not running, checked for consistency: its save, and its log from there on.
 
 use sametick_lockstep::relay::Kept;
 use sametick_lockstep::rows::{Table, opaque_rows};
@@ -9,32 +9,32 @@ use sametick_store::log::{Header, LogReader, OpenError, Position, ReadError};
 use sametick_store::saves::Save;
 use sametick_transport::clock::unix_ms;
 
-/// What is left of a session, and fits together: it can go on from here.
+/// Consistent stored data of a session, from which it can be resumed.
 #[derive(Debug)]
 pub(crate) struct RecoveredSession {
-    /// What was said when it began.
+    /// The facts from when it began.
     pub header: Header,
-    /// Its newest save, if there is one that the log agrees with.
+    /// Its newest save, if there is one and the log does not contradict it.
     pub save: Option<Save>,
-    /// Its log, if it leads on from the save or from the beginning.
+    /// Its log, if it continues from the save or from the beginning.
     pub log: Option<RecoveredLog>,
-    /// Why something of it is of no use.
+    /// Why part of the data is unusable.
     pub flaw: Option<String>,
 }
 
-/// A log that was read.
+/// A log that has been read.
 #[derive(Debug)]
 pub(crate) struct RecoveredLog {
-    /// All of it.
+    /// The valid bytes.
     pub bytes: Vec<u8>,
     /// Where it ends.
     pub position: Position,
-    /// How often the session has been taken up again.
+    /// How often the session has been resumed.
     pub restarts: u32,
 }
 
 impl RecoveredLog {
-    /// Reads all of a log. Also says to what the state after a tick was saved, if the log knows.
+    /// Reads a whole log. Also returns the state hash of the save at that tick, if the log has it.
     fn read(
         bytes: Vec<u8>,
         saved: Option<Tick>,
@@ -57,15 +57,14 @@ impl RecoveredLog {
         Ok((header, RecoveredLog { bytes, position, restarts }, marked))
     }
 
-    /// The last tick that holds.
+    /// The last valid tick.
     pub fn last(&self) -> Tick {
         Tick(self.position.next_tick().0.saturating_sub(1))
     }
 }
 
 impl RecoveredSession {
-    /// What can be used of a log and a save. Nothing if nothing can, or none of it is of a session of this name; the error
-    /// says why.
+    /// Combines the usable parts of a log and a save. The error says why there are none for a session of this name.
     pub fn new(name: &str, log: Option<Vec<u8>>, save: Option<Save>) -> Result<RecoveredSession, String> {
         let save = save.filter(|save| save.info.session == name);
         let (mut save, mut flaw) = match save {
@@ -107,18 +106,18 @@ impl RecoveredSession {
         }
     }
 
-    /// The last tick there is.
+    /// The last tick that can be restored.
     pub fn last(&self) -> Tick {
         let saved = self.save.as_ref().map(|save| save.info.tick);
         self.log.as_ref().map(RecoveredLog::last).or(saved).unwrap_or_default()
     }
 
-    /// What was said when it began.
+    /// The facts from when it began.
     pub fn facts(&self) -> Facts {
         facts_of(self.header.clone())
     }
 
-    /// The same as a relay goes on with it.
+    /// The data as the relay needs it to resume the session.
     pub fn kept(&self) -> Result<Kept, String> {
         let save = self.save.as_ref().map(|save| {
             let table = Table::from_bytes(&save.table).map_err(|error| format!("the table: {error:?}"))?;
@@ -128,7 +127,8 @@ impl RecoveredSession {
         let save = save.transpose()?;
         let from = save.as_ref().map_or(Tick(1), |save| save.tick.next());
         let restarts = self.log.as_ref().map_or(0, |log| log.restarts);
-        // Without its log nobody can tell any more which claims are from before it was last taken up: none is good.
+        // Without the log it is unknown which claims are older than the last resume, so a new uid makes all of them
+        // invalid.
         let uid = if self.log.is_some() { self.header.started_unix_ms } else { unix_ms() };
         let mut kept = Kept::new(self.facts(), uid, restarts, save).started(self.header.started_unix_ms);
         let mut push = |log: &RecoveredLog| -> Result<(), ReadError> {
@@ -144,7 +144,7 @@ impl RecoveredSession {
     }
 }
 
-/// What a log says once about its session.
+/// The facts in a log's header.
 pub(crate) fn facts_of(header: Header) -> Facts {
     let Header { game, build, commit, schema, setup, seed, rate, seats, session, listed, .. } = header;
     Facts { name: session, game, build, commit, schema, setup, seed, rate, seats, listed }

@@ -1,4 +1,4 @@
-//! The relay's side of a server: what it hears and says, into logs and traces, and nothing of its own to decide.
+//! The driver of the relay: passes links' messages to it, and its outputs to links, logs and traces.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -24,13 +24,13 @@ use crate::spectator::{Spectator, Told};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
 
-/// How long a server that stops takes to see what its sessions have led to.
+/// How long a server that stops takes for replaying and saving its sessions.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// Sessions that have not come this far when it stops are not saved: nobody has played yet.
+/// A session that ends before this tick is not saved: almost nothing has happened yet.
 const LEAST_SAVED: Tick = Tick(300);
 
-/// A session that was looked for, as the relay wants to know it, and what is left of it.
+/// The result of a search as the relay needs it, and the stored data.
 type Find = (Found, Option<Box<RecoveredSession>>);
 
 fn find_of(key: &SessionKey, sought: Sought) -> Find {
@@ -53,15 +53,15 @@ fn begin_replay(judge: &Judge, purpose: Purpose, relay: &Relay, (id, tick): (Ses
     }
 }
 
-/// A relay for any game.
+/// A relay for any game, with its driver.
 pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
-    /// Since links take part on assignment.
+    /// Follows the games, if links take part with an assignment.
     follower: Option<Spectator>,
     games: Games,
     search: Option<Search<Find>>,
-    /// What is left of the sessions that are about to go on.
+    /// The stored data of sessions that are about to resume.
     recovered: BTreeMap<SessionKey, Box<RecoveredSession>>,
     tracer: Option<Tracer>,
     wake_at: Option<Time>,
@@ -69,7 +69,7 @@ pub(crate) struct RelaySide {
 }
 
 impl RelaySide {
-    /// Without sessions. It relays any game; those it is given it can also replay, to decide a dispute.
+    /// A relay without sessions. It relays any game, and replays the given ones to settle a desync.
     pub fn new(config: RelayConfig, games: Games) -> RelaySide {
         RelaySide {
             relay: Relay::new(config),
@@ -84,22 +84,22 @@ impl RelaySide {
         }
     }
 
-    /// Writes down every message from now on.
+    /// Traces every message from now on.
     pub fn set_trace(&mut self, trace: Trace) {
         self.tracer = Some(Tracer::new(trace));
     }
 
-    /// Makes saves of sessions of these games itself before it asks players.
+    /// Makes saves of sessions of these games by replay, before it asks players.
     pub fn set_keeper(&mut self, games: &[String]) -> Result<(), UnknownGame> {
         self.judge.set_keeper(games)
     }
 
-    /// Has sessions found again from now on, if the relay asks for them.
+    /// Searches for stored sessions from now on, if the relay asks for them.
     pub fn set_finder(&mut self, finder: Rc<Finder>, waker: HubWaker) {
         self.search = Some(Search::new(finder, Mode::Lockstep, waker));
     }
 
-    /// Saves what goes on as it is, by replaying it, and waits until that is kept. Returns whether it is.
+    /// Saves all running sessions by replay, and waits until the saves are stored. Returns whether all are.
     pub fn close(&mut self, recorder: &mut Recorder) -> bool {
         if !recorder.keeps_saves() {
             return true;
@@ -119,7 +119,7 @@ impl RelaySide {
             && let Some((_, id, tick, state)) = self.judge.wait(left())
         {
             missing -= 1;
-            // Of a game that is not known there is only the log.
+            // A session of an unknown game has only its log.
             unsaved.extend(state.is_some().then_some(id));
             self.relay.handle(Time::ZERO, Input::Made(id, tick, state));
             self.write_rest(recorder);
@@ -134,7 +134,7 @@ impl RelaySide {
         missing == 0 && unsaved.is_empty()
     }
 
-    /// Writes down what there is when nobody is left to be told anything.
+    /// Writes the remaining outputs to logs when there are no links left.
     fn write_rest(&mut self, recorder: &mut Recorder) {
         loop {
             match self.relay.poll_output(&mut self.buf) {
@@ -144,12 +144,12 @@ impl RelaySide {
         }
     }
 
-    /// The machine itself, to look at.
+    /// The relay itself, read-only.
     pub fn relay(&self) -> &Relay {
         &self.relay
     }
 
-    /// When it wants to be woken.
+    /// The next wake time.
     pub fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
@@ -179,12 +179,12 @@ impl RelaySide {
         self.relay.handle(now, Input::Closed(member, leaving(why)));
     }
 
-    /// Time has passed.
+    /// Handles timers that are due.
     pub fn on_time(&mut self, now: Time) {
         self.relay.handle(now, Input::Timeout);
     }
 
-    /// Carries out what the relay wants. Returns whether somebody may have come or gone.
+    /// Carries out the relay's outputs. Returns whether presence may have changed.
     pub fn drain(&mut self, now: Time, sink: &mut OutputSink<'_>) -> bool {
         while let Some((purpose, id, tick, state)) = self.judge.poll() {
             self.relay.handle(
@@ -215,13 +215,13 @@ impl RelaySide {
                     if let (Output::Ended(id), Some(follower)) = (&other, &mut self.follower) {
                         follower.forget(*id);
                     }
-                    // The first tick ends the waiting.
+                    // The first tick ends the session's wait for players.
                     changed |= !matches!(other, Output::Closed(_, tick) if tick > Tick(1));
                     self.write_down(now, sink.recorder, other);
                 }
             }
         };
-        // Nobody has waited for what is left.
+        // No link waits for the remaining sessions.
         self.recovered.clear();
         if let Some(follower) = &mut self.follower {
             follower.look(&self.relay);
@@ -236,7 +236,7 @@ impl RelaySide {
         }
     }
 
-    /// What the relay says for others to read later.
+    /// Writes an output to logs.
     fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
         let RelaySide { relay, judge, search, recovered, tracer, .. } = self;
         match output {
@@ -300,7 +300,7 @@ impl RelaySide {
         let Some(Participant { name, seat, arrivals, diagnostics, .. }) =
             { participants }.find(|participant| participant.member == member)
         else {
-            tracing::info!(%why, "somebody who had not joined has gone");
+            tracing::info!(%why, "a member that had not joined has left");
             return;
         };
         let (seat, omissions) = (seat.map(|seat| seat.0), arrivals.map_or(0, |arrivals| arrivals.omissions));
@@ -310,23 +310,23 @@ impl RelaySide {
 }
 
 impl RelaySide {
-    /// As whom a link takes part that has opened, before it joins.
+    /// Assigns player and seat to an open link before it joins.
     pub fn assign(&mut self, now: Time, member: Member, assignment: SeatAssignment) {
         self.follower.get_or_insert_with(|| Spectator::new(self.games.clone()));
         self.relay.handle(now, Input::Assigned(member, assignment));
     }
 
-    /// What has become of a session whose links take part on assignment; asked for after [`RelaySide::drain`].
+    /// The next outcome or crash of a session with assignments; asked for after [`RelaySide::drain`].
     pub fn poll_told(&mut self) -> Option<Told> {
         self.follower.as_mut()?.poll()
     }
 
-    /// Somebody is to go, and is told why.
+    /// Closes a member's link with a reason.
     pub fn kick(&mut self, now: Time, member: Member, why: &'static str) {
         self.relay.handle(now, Input::Kick(member, why));
     }
 
-    /// A session is to be over: whoever is there is told why.
+    /// Ends a session and closes its links with a reason.
     pub fn end(&mut self, now: Time, key: SessionKey, why: &'static str) {
         self.relay.handle(now, Input::End(key, why));
     }

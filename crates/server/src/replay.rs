@@ -1,7 +1,7 @@
-//! Playing a log again: to any tick, step by step, against another log, or on two instances at once.
+//! Replays a log: to any tick, step by step, against another log, or on two instances at once.
 //!
-//! A [`Playback`] is a log and the game it needs. It compares the checks of the log as it passes them, and keeps
-//! [states] so that going back, or coming again, is quick.
+//! A [`Playback`] is a log with its game. It compares the checks of the log on the way, and keeps [states] so that
+//! going back, or opening the log again, is quick.
 //!
 //! ```no_run
 //! use sametick::games::Layout;
@@ -46,42 +46,42 @@ pub use states::{Covered, States};
 pub(crate) use twice::on_two_threads;
 pub use twice::{Disagreement, play_twice};
 
-/// Fewer new states than this are not worth a file: it takes no time to make them again.
+/// Fewer new states than this are not written to the file: they are quickly computed again.
 const WORTH_KEEPING: usize = 10;
 
-/// A log, and the game it needs, at some tick.
+/// A log and its game, at some tick.
 pub struct Playback<'a> {
     log: LogFile,
     game: &'a dyn AnyGame,
     run: Box<dyn Run>,
     states: States,
     covered: Covered,
-    /// The hashes of the log, once they are needed.
+    /// The hashes of the log's checks, once they are needed.
     checks: Option<BTreeMap<Tick, StateHash>>,
-    /// The state of the save beside the log, if it may be begun from.
+    /// The state of the save beside the log, if a replay may begin with it.
     save: Option<(Tick, Vec<u8>)>,
-    /// After which ticks, up to `covered.to`, no check was compared, because a save was nearer than what led to it.
+    /// Ticks up to `covered.to` whose checks were not compared, because the replay began with a later save.
     passed_over: Option<RangeInclusive<Tick>>,
-    /// How many ticks were played here.
+    /// How many ticks this playback has simulated.
     played: u64,
     started_from: Start,
     new_states: usize,
     bytes: Vec<u8>,
 }
 
-/// What the last way of a playback began from.
+/// What the last seek began from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// The setup of the session.
     Setup,
-    /// The state after a tick that it was at, or that was kept on an earlier way.
+    /// The state after a tick: the current one, or one kept from an earlier seek.
     Kept(Tick),
     /// The save of a tick that lies beside the log.
     Save(Tick),
 }
 
 impl Start {
-    /// The last tick before it; zero if it is the setup.
+    /// The tick of that state; zero for the setup.
     pub fn tick(self) -> Tick {
         match self {
             Start::Setup => Tick::ZERO,
@@ -90,95 +90,95 @@ impl Start {
     }
 }
 
-/// Where states are kept on the way.
+/// Where states are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In memory, for as long as the playback lives.
     InMemory,
-    /// In a file beside the log; those that are there already are used.
+    /// In a file beside the log; existing states are used.
     InFile,
-    /// In a file beside the log, in place of those that are there: everything is played and compared again.
+    /// In a file beside the log, replacing existing states: everything is simulated and compared again.
     Afresh,
 }
 
-/// A check of the log that a replay does not come to.
+/// A check of the log that does not match the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BadCheck {
-    /// After which tick.
+    /// The tick after which it was taken.
     pub tick: Tick,
-    /// What the players agreed on.
+    /// The hash in the log, which the players agreed on.
     pub logged: StateHash,
-    /// What the replay came to.
+    /// The hash that the replay has computed.
     pub replayed: StateHash,
 }
 
-/// Why a log cannot be played.
+/// Why a log cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// It needs a game, or a build of one, that is not here.
+    /// The log needs a game, or a build of one, that is not known.
     #[error("{}: {unknown}; {}", path.display(), advice(commit, unknown.commit))]
     Unknown {
-        /// Which log.
+        /// The log.
         path: PathBuf,
-        /// What is missing, and what there is instead.
+        /// What is missing, and what is known instead.
         unknown: Box<Unknown>,
-        /// The commit that its build was made from.
+        /// The commit of the log's build.
         commit: String,
     },
-    /// It is of this build, but says other things of its types.
+    /// The log is of a known build, but has another schema.
     #[error("{}: the log is of this build, but of another schema: it is not what it says", .0.display())]
     Schema(PathBuf),
-    /// It goes on where another one ends, and there is no save of where that is.
+    /// The log continues another one, and there is no save to begin with.
     #[error("{}: a part of a log that begins at tick {first}; a replay begins with the part that has tick 1, or with a save of \
         tick {} or later: {why}", path.display(), first.0.saturating_sub(1))]
     Part {
-        /// Which log.
+        /// The log.
         path: PathBuf,
         /// Its first tick.
         first: Tick,
-        /// Why it cannot begin with the save.
+        /// Why the replay cannot begin with the save.
         why: NotUsed,
     },
-    /// What was before a tick is not there any more.
+    /// The ticks before the save are not available.
     #[error("{}: there is no tick {asked} any more: the log begins with tick {first}, and the first state there is is the save of \
         tick {begins}", path.display())]
     TooEarly {
-        /// Which log.
+        /// The log.
         path: PathBuf,
         /// The tick that was asked for.
         asked: Tick,
-        /// The first one in the log.
+        /// The first tick in the log.
         first: Tick,
         /// The tick of the save.
         begins: Tick,
     },
-    /// What the session started from cannot be read.
+    /// The setup of the session cannot be decoded.
     #[error("{}: the setup in the header cannot be read: {error}", path.display())]
     Setup {
-        /// Which log.
+        /// The log.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: DecodeError,
     },
-    /// The log does not go so far.
+    /// The log ends before that tick.
     #[error("{}: there is no tick {asked}; the log ends with tick {last}", path.display())]
     NoSuchTick {
-        /// Which log.
+        /// The log.
         path: PathBuf,
         /// The tick that was asked for.
         asked: Tick,
-        /// The last one there is.
+        /// The last tick.
         last: Tick,
     },
-    /// The game failed.
+    /// The game panics.
     #[error("{}: the game panics in tick {tick}", path.display())]
     Panicked {
-        /// Which log.
+        /// The log.
         path: PathBuf,
-        /// In which tick.
+        /// The tick.
         tick: Tick,
     },
     /// Two logs are of different games.
@@ -187,17 +187,18 @@ pub enum ReplayError {
 }
 
 impl<'a> Playback<'a> {
-    /// Opens a log before its first tick; at the save beside it, if it lacks its beginning.
+    /// Opens a log before its first tick, or at the save beside it if the log lacks its beginning.
     pub fn open(path: &Path, games: &'a Games, keep: Keep) -> Result<Playback<'a>, ReplayError> {
         Playback::of(LogFile::open(path)?, games, keep)
     }
 
-    /// A log that is open.
+    /// Opens a playback of an open log.
     pub fn of(mut log: LogFile, games: &'a Games, keep: Keep) -> Result<Playback<'a>, ReplayError> {
         let game = game_of(&log, games)?;
         let run = begin(&mut log, game)?;
         let interval = game.rate().per_second();
-        // What was read from far away has no place beside it, and what began in its middle was not compared from its start.
+        // A log from an object store has no folder for states, and a log without its beginning was not compared from
+        // its start.
         let keep = if log.is_file() && run.tick() == Tick::ZERO { keep } else { Keep::InMemory };
         let (states, covered) = match keep {
             Keep::InMemory if run.tick() > Tick::ZERO => {
@@ -230,7 +231,7 @@ impl<'a> Playback<'a> {
         Ok(playback)
     }
 
-    /// What was before the save that it begins with is not there: going back ends there.
+    /// Keeps the state of the save that the log begins with: seeking back ends there.
     fn keep_beginning(&mut self) {
         let begins = self.run.tick();
         if begins > Tick::ZERO {
@@ -241,8 +242,8 @@ impl<'a> Playback<'a> {
         }
     }
 
-    /// From now on begins with the save beside the log where that is nearer than the setup and whatever was kept. It is used only
-    /// if the log agrees with it; otherwise says why not. Nothing if there is none.
+    /// From now on a seek begins with the save beside the log if that is nearer than the setup and all kept states. The
+    /// save is used only if the log agrees with it; otherwise returns why not. `None` if there is no save.
     pub fn use_save(&mut self) -> Result<Option<NotUsed>, ReplayError> {
         if self.begins() > Tick::ZERO {
             return Ok(None);
@@ -255,7 +256,7 @@ impl<'a> Playback<'a> {
         Ok(None)
     }
 
-    /// The first tick whose state can be had: zero, unless the log lacks its beginning.
+    /// The first tick that can be reached: zero, unless the log lacks its beginning.
     pub fn begins(&self) -> Tick {
         if self.log.header().first_tick <= Tick(1) {
             return Tick::ZERO;
@@ -273,7 +274,7 @@ impl<'a> Playback<'a> {
         self.game
     }
 
-    /// The state it is at.
+    /// The current state.
     pub fn run(&self) -> &dyn Run {
         &*self.run
     }
@@ -283,7 +284,7 @@ impl<'a> Playback<'a> {
         self.covered
     }
 
-    /// How many checks were compared, of those that were looked at here.
+    /// How many checks were compared by this playback.
     pub fn checks_compared(&self) -> Option<usize> {
         let passed = |tick: &Tick| self.passed_over.as_ref().is_some_and(|passed| passed.contains(tick));
         let compared = |checks: &BTreeMap<Tick, StateHash>| {
@@ -292,7 +293,7 @@ impl<'a> Playback<'a> {
         self.checks.as_ref().map(compared)
     }
 
-    /// The checks of the log, all of them.
+    /// All checks of the log.
     pub fn read_checks(&mut self) -> Result<&BTreeMap<Tick, StateHash>, ReplayError> {
         if self.checks.is_none() {
             self.checks = Some(read_checks(&mut self.log)?);
@@ -300,12 +301,12 @@ impl<'a> Playback<'a> {
         Ok(self.checks.get_or_insert_default())
     }
 
-    /// How many ticks were played here.
+    /// How many ticks this playback has simulated.
     pub fn ticks_played(&self) -> u64 {
         self.played
     }
 
-    /// What the last way began from.
+    /// What the last seek began from.
     pub fn started_from(&self) -> Start {
         self.started_from
     }
@@ -344,7 +345,7 @@ impl<'a> Playback<'a> {
         }
     }
 
-    /// It is at a save now: the checks before it are not compared.
+    /// Marks the checks before the current save as not compared.
     fn pass_over(&mut self) {
         let (from, to) = (self.covered.to.next(), self.run.tick());
         if from <= to {
@@ -353,7 +354,7 @@ impl<'a> Playback<'a> {
         }
     }
 
-    /// It begins again, and now comes to what it has passed over.
+    /// Begins to compare the checks that were skipped.
     fn compare_again(&mut self) {
         if let Some(passed) = self.passed_over.take() {
             self.covered.to = Tick(passed.start().0.saturating_sub(1));
@@ -396,9 +397,9 @@ impl<'a> Playback<'a> {
         Ok(())
     }
 
-    /// Writes the states that were kept to their file, if there are enough to be worth it.
+    /// Writes the kept states to their file, if there are enough of them.
     pub fn keep_states(&mut self) {
-        // Those after a save would be taken for compared from the start on.
+        // States after a save would be taken for compared from the start on.
         if self.new_states < WORTH_KEEPING || self.passed_over.is_some() {
             return;
         }
@@ -407,7 +408,7 @@ impl<'a> Playback<'a> {
         }
     }
 
-    /// What happened in a tick, if it is in the log.
+    /// The inputs of a tick, if it is in the log.
     pub fn inputs_at(&mut self, tick: Tick) -> Result<Option<TickInputs>, ReplayError> {
         let damage = self.log.damage();
         let mut ticks = self.log.reader().ticks_from(tick);
@@ -466,7 +467,7 @@ fn begin(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayEr
     game.begin(&log.header().setup).map_err(setup)
 }
 
-/// Plays one tick. The message of a panic says what happened, the error says when.
+/// Plays one tick. A panic prints what happened; the error has the tick.
 fn step(run: &mut dyn Run, inputs: &TickInputs, path: &Path) -> Result<(), ReplayError> {
     catch_unwind(AssertUnwindSafe(|| run.step(inputs)))
         .map_err(|_| ReplayError::Panicked { path: path.to_owned(), tick: inputs.tick() })
@@ -485,9 +486,9 @@ fn compare_check(covered: Covered, now: Tick, logged: Option<&StateHash>, run: &
     Covered { to: now, first_bad }
 }
 
-/// What to do about a log of another build, which says this commit, for a program of the commit `ours`.
+/// What to do about a log of another build, with this commit, for a program of the commit `ours`.
 pub(crate) fn advice(commit: &str, ours: &str) -> String {
-    // Pages say `browser`: they do not know their commit.
+    // Pages report `browser`: they do not know their commit.
     let is_commit = !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     match commit {
         _ if !is_commit => "the log does not say which commit to check out".into(),

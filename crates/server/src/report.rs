@@ -1,4 +1,4 @@
-//! Percentiles and figures in the form that people and programs read them.
+//! Formats percentiles and figures as text and as JSON.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use sametick_sim::diff::Difference;
 use serde::Serialize;
 
-/// Prints a report for people, or as one line for programs.
+/// Prints a report as text, or as one line of JSON.
 pub fn print<R: Serialize + fmt::Display>(report: &R, json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if json { print_json(&mut out, report) } else { writeln!(out, "{report}") }
 }
 
-/// Prints one line for programs.
+/// Prints one line of JSON.
 pub fn print_json<R: Serialize + ?Sized>(out: &mut impl Write, report: &R) -> io::Result<()> {
     writeln!(out, "{}", serde_json::to_string(report).map_err(io::Error::other)?)
 }
@@ -21,11 +21,11 @@ pub fn print_json<R: Serialize + ?Sized>(out: &mut impl Write, report: &R) -> io
 /// A field in which two states differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Where it lies.
+    /// The field's path.
     pub path: String,
-    /// In the first state; nothing if it has no such place.
+    /// Its value in the first state; `None` if the field is missing there.
     pub first: Option<String>,
-    /// In the second.
+    /// Its value in the second state.
     pub second: Option<String>,
 }
 
@@ -47,20 +47,20 @@ impl fmt::Display for Field {
 /// Percentiles of measured times, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Percentiles {
-    /// The shortest.
+    /// The minimum.
     pub min_us: u64,
-    /// Half are shorter.
+    /// The median.
     pub p50_us: u64,
-    /// Nine of ten are shorter.
+    /// The 90th percentile.
     pub p90_us: u64,
-    /// 99 of 100 are shorter.
+    /// The 99th percentile.
     pub p99_us: u64,
-    /// The longest.
+    /// The maximum.
     pub max_us: u64,
 }
 
 impl Percentiles {
-    /// Of these times; none if there are none.
+    /// The percentiles of these times; `None` if there are no times.
     pub fn of(times_us: &[u64]) -> Option<Percentiles> {
         let mut sorted = times_us.to_vec();
         sorted.sort_unstable();
@@ -90,7 +90,7 @@ impl fmt::Display for Percentiles {
     }
 }
 
-/// So many of something: `1 check`, `2 checks`.
+/// A count with its noun: `1 check`, `2 checks`.
 pub struct Count(pub u64, pub &'static str);
 
 impl fmt::Display for Count {
@@ -100,7 +100,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A number of bytes, as people read it.
+/// A number of bytes in readable form.
 pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
@@ -114,7 +114,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A moment in milliseconds of Unix time, as people read it.
+/// A moment in milliseconds of Unix time, in readable form.
 pub struct Date(pub u64);
 
 impl fmt::Display for Date {
@@ -131,7 +131,7 @@ impl fmt::Display for Date {
     }
 }
 
-/// Microseconds, shown as milliseconds with as many digits as make sense.
+/// Microseconds, shown as milliseconds with a fitting number of digits.
 pub struct Ms(pub u64);
 
 impl fmt::Display for Ms {

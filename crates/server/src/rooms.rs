@@ -1,10 +1,11 @@
-//! Authoritative rooms behind one door: who belongs to which, when each steps, and what is written down.
+//! All authoritative rooms of a server: assigns members to rooms, steps rooms when due, and outputs what to record.
 //!
-//! Like the machines in it, this has no sockets: after each [`Rooms::handle`], [`Rooms::poll_output`] is called until it says
-//! [`Output::WakeAt`] or [`Output::Wait`]. Members come over links ([`Rooms::enter`]), or from within this process
-//! ([`Rooms::join_local`]); what the latter are sent waits in [`Rooms::poll_local`].
+//! Like the state machines in it, this has no sockets: after each [`Rooms::handle`], the driver calls
+//! [`Rooms::poll_output`] until it returns [`Output::WakeAt`] or [`Output::Wait`]. Members join over links
+//! ([`Rooms::enter`]), or from within this process ([`Rooms::join_local`]); messages to the latter are queued for
+//! [`Rooms::poll_local`].
 //!
-//! A room whose game panics is closed, and its log ends with the last tick that it stepped. The others go on.
+//! A room whose game panics is closed, and its log ends with the last tick that was stepped. Other rooms go on.
 
 mod any;
 pub(crate) mod archive;
@@ -56,41 +57,41 @@ pub use times::{TickTimes, Times};
 
 use crate::games::Games;
 
-/// Rooms of one server at once: each is a game that this machine steps.
+/// The most open rooms of a server: each is a game that this machine steps.
 pub const MAX_ROOMS: usize = 256;
 
-/// How often a room is saved while it goes on: what came after is replayed when it opens again.
+/// How often a running room is saved: the ticks after a save are replayed when the room opens again.
 const SAVE_EVERY_S: u32 = 180;
 
-/// Rooms that have not come this far are not saved when they end: their log says it all.
+/// A room that ends before this tick is not saved: its log is enough.
 pub(crate) const LEAST_SAVED: Tick = Tick(300);
 
-/// Members of this process have numbers from here on; links never get that far.
+/// Numbers of local members start here; links never get that far.
 const FIRST_LOCAL: u64 = 1 << 63;
 
-/// What members of a room are told whose game has panicked.
+/// Close text for members of a room whose game has panicked.
 pub const FAILED: &str = "the game has failed, and the room is over";
 
-/// A room, for as long as the server lives.
+/// The id of a room, unique while the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomId(pub u64);
 
-/// Somebody who has come in, and what for.
+/// A member that has come in, and its progress towards joining a room.
 struct Door {
     key: SessionKey,
-    /// As whom they take part, if that was decided.
+    /// The player and seat, if the driver has assigned them.
     assignment: Option<SeatAssignment>,
-    /// Once they have asked to take part.
+    /// The room, once the join was handled.
     room: Option<RoomId>,
-    /// What they have asked for, while it is looked up who they are, and whether the room is looked up as well.
+    /// The join while the player is looked up, and whether the room is looked up as well.
     asking: Option<(Join, bool)>,
-    /// Who they are by their claim.
+    /// The player of the claim.
     claimed: Option<PlayerId>,
-    /// Who they are, if that is known.
+    /// The player, once known.
     player: Option<Player>,
-    /// Has been told to go.
+    /// Whether the member has been closed.
     is_closed: bool,
-    /// Where they come from, if over a link.
+    /// The IP address, if the member has a link.
     source: Option<IpAddr>,
 }
 
@@ -100,26 +101,27 @@ pub struct Rooms {
     keeping: Option<Keeping>,
     retirements: Retirements,
     now: Time,
-    /// Rooms are stepped up to this time: messages that have arrived are heard before what is due, if there are many of both.
+    /// Rooms are stepped up to this time: under load, messages that have arrived are handled before rooms that are due.
     due: Time,
     next_room: u64,
     next_local: u64,
     names: BTreeMap<SessionKey, RoomId>,
-    /// Whether rooms are looked for before they begin; who waits for which, and what was found lately.
+    /// Whether stored rooms are searched for before a new one begins; members that wait for a search, and recent
+    /// results.
     finds: bool,
     looked_for: BTreeMap<SessionKey, Vec<Member>>,
     pasts: BTreeMap<SessionKey, (Time, Past)>,
     rooms: BTreeMap<RoomId, Box<OpenRoom>>,
-    /// Rooms that are over, until what was said of them last has been taken.
+    /// Ended rooms, until their last outputs have been taken.
     over: BTreeMap<RoomId, Box<OpenRoom>>,
     doors: BTreeMap<Member, Door>,
-    /// When rooms want to be woken. Only that entry of a room counts that its own timer names.
+    /// Wake times of rooms. An entry counts only if it equals the room's own `wake_at`.
     wakes: BinaryHeap<Reverse<(Time, RoomId)>>,
-    /// Rooms whose host may want something.
+    /// Rooms whose host may have outputs.
     busy: VecDeque<RoomId>,
     outbox: Outbox<Output>,
     locals: Outbox<ToLocal>,
-    /// Who may have how much of the processor's time, and how many rooms.
+    /// The shares of processor time and the number of rooms per payer.
     budget: Budget,
     sharing: Sharing,
     limits: RoomLimits,
@@ -127,7 +129,7 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// No rooms yet; those of these games can be begun that can be hosted.
+    /// No rooms yet. Rooms can begin for those of these games that can be hosted.
     pub fn new(games: Games) -> Rooms {
         Rooms {
             games,
@@ -155,17 +157,17 @@ impl Rooms {
         }
     }
 
-    /// The same with players who are known, and rooms that are kept.
+    /// Rooms with persistent players and state.
     pub fn keeping(games: Games, keeping: Keeping) -> Rooms {
         Rooms { keeping: Some(keeping), ..Rooms::new(games) }
     }
 
-    /// Has rooms looked for from now on before they begin: see [`Output::Find`].
+    /// Searches for a stored room before a new one begins, from now on: see [`Output::Find`].
     pub fn set_finds(&mut self) {
         self.finds = true;
     }
 
-    /// The games of which there can be rooms, and others.
+    /// All games, hostable or not.
     pub fn games(&self) -> &Games {
         &self.games
     }
@@ -175,12 +177,12 @@ impl Rooms {
         self.names.get(key).copied()
     }
 
-    /// The rooms of a code, of whatever game and build.
+    /// The rooms of a code, of any game and build.
     pub fn of_code<'a>(&'a self, code: &'a str) -> impl Iterator<Item = (RoomId, &'a OpenRoom)> {
         self.iter().filter(move |(_, room)| room.key.name == code)
     }
 
-    /// A room that is open.
+    /// An open room.
     pub fn room(&self, id: RoomId) -> Option<&OpenRoom> {
         self.rooms.get(&id).or_else(|| self.over.get(&id)).map(|room| &**room)
     }
@@ -191,12 +193,12 @@ impl Rooms {
         Some((id, self.room(id)?))
     }
 
-    /// The rooms there are.
+    /// The open rooms.
     pub fn iter(&self) -> impl Iterator<Item = (RoomId, &OpenRoom)> {
         self.rooms.iter().map(|(id, room)| (*id, &**room))
     }
 
-    /// Takes what happened. Who does not speak the protocol is closed; the others do not notice.
+    /// Handles an input. A member that violates the protocol is closed, without an effect on the others.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
         match input {
@@ -214,9 +216,9 @@ impl Rooms {
                     None => self.close(member, why),
                 }
             }
-            // Rooms whose time has come are stepped one by one, as what they want is taken.
+            // Rooms that are due are stepped one by one, between polls for their outputs.
             Input::Timeout => self.due = self.now,
-            // These come from within.
+            // These inputs come only from `Rooms` itself.
             Input::KnownPlayer(..)
             | Input::Bring(..)
             | Input::Keep(_)
@@ -225,7 +227,7 @@ impl Rooms {
         }
     }
 
-    /// What the rooms want next.
+    /// The next output.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
             if let Some(output) = self.outbox.pop(buf) {
@@ -242,7 +244,7 @@ impl Rooms {
         }
     }
 
-    /// What members of this process are sent next.
+    /// The next output for a local member.
     pub fn poll_local(&mut self, buf: &mut Vec<u8>) -> Option<ToLocal> {
         self.locals.pop(buf)
     }
@@ -285,7 +287,7 @@ impl Rooms {
         }
     }
 
-    /// A room wants nothing more until then.
+    /// Puts a room to rest until its next wake time, when it has no more outputs.
     fn rest(&mut self, id: RoomId, at: Time) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
         room.is_busy = false;
@@ -308,7 +310,7 @@ impl Rooms {
         }
     }
 
-    /// Steps the next room whose time has come; if there is none, says when to come back.
+    /// Steps the next room that is due; if there is none, returns the next wake time.
     fn step_next(&mut self) -> Option<Output> {
         let retire_at = self.retire();
         if !self.outbox.is_empty() {
@@ -327,7 +329,7 @@ impl Rooms {
             return None;
         }
         if self.budget.speed_percent(id) < 100 {
-            // What it makes up for in one go would be taken from others.
+            // Catching up in one go would take time from other rooms.
             room.host.lose_time(self.now);
         }
         room.wake_at = None;
@@ -348,7 +350,7 @@ impl Rooms {
         self.attend(id);
     }
 
-    /// A room may want something.
+    /// Notes that a room may have outputs.
     fn attend(&mut self, id: RoomId) {
         if self.rooms.get_mut(&id).is_some_and(|room| !std::mem::replace(&mut room.is_busy, true)) {
             self.busy.push_back(id);
@@ -369,12 +371,12 @@ impl Rooms {
         }
     }
 
-    /// Somebody in a room has said something.
+    /// Handles a message of a member that has a room.
     fn on_member(&mut self, id: RoomId, member: Member, channel: Channel, bytes: &[u8]) {
         let said = (channel == Channel::Control).then(|| control::from_bytes(bytes).ok()).flatten();
         match said {
             Some(ToHost::Character(name)) => self.recast(member, name),
-            // Whoever was refused may ask again, as somebody else.
+            // A member that was refused may join again as another player.
             Some(ToHost::Join(_)) if self.is_introduced(member) && !self.takes_part(id, member) => {
                 if let Some(door) = self.doors.get_mut(&member) {
                     (door.room, door.player) = (None, None);
@@ -399,7 +401,7 @@ impl Rooms {
         self.say(member, &ToView::Refused { why: why.into(), bad_token });
     }
 
-    /// Says something to somebody on behalf of their room.
+    /// Sends a member a message of its room.
     fn say(&mut self, member: Member, message: &ToView) {
         if is_local(member) {
             let tag = ToLocal::Message(member, Channel::Control);
@@ -452,21 +454,21 @@ impl Rooms {
     }
 }
 
-/// Why nobody comes in with a first message.
+/// Why a first message is refused.
 enum Turned {
-    /// They are told why.
+    /// The join is refused for this reason.
     Away(&'static str),
-    /// They, or their address, have as much as anybody may have. They are told so.
+    /// The member or its address has reached a limit; it is told so.
     Limited(&'static str),
-    /// They are told what is wrong with their token.
+    /// The token is invalid for this reason.
     BadToken(&'static str),
-    /// Their first message is no `Join`.
+    /// The first message is no `Join`.
     Out,
-    /// Their `Join` breaks a rule.
+    /// The `Join` violates a rule.
     Broke(sametick_wire::Malformed),
 }
 
-/// Whether a member is in this process: a script.
+/// Whether a member is local: a script.
 pub(crate) fn is_local(member: Member) -> bool {
     member.0 >= FIRST_LOCAL
 }

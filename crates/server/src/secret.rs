@@ -1,4 +1,4 @@
-//! The passphrase: from a file or the environment, never from the command line, where others could read it.
+//! Reads the passphrase from a file or the environment, never from the command line, where others could read it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ pub const VARIABLE: &str = "SAMETICK_SECRET";
 /// Where the passphrase comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Secret {
-    /// Nobody is asked for one.
+    /// No passphrase is required.
     Open,
     /// From the environment.
     Variable(String),
     /// From the first line of a file, which can be read again.
     File(PathBuf),
-    /// From what a player's machine remembers.
+    /// From the configuration of a player's machine.
     Remembered(String),
 }
 
@@ -31,12 +31,12 @@ pub enum SecretError {
     /// The file cannot be read.
     #[error("the passphrase file {} cannot be read: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// The file has nothing on its first line.
+    /// The first line of the file is empty.
     #[error("the passphrase file {} is empty: put the passphrase on its first line", .0.display())]
     Empty(PathBuf),
 }
@@ -51,17 +51,17 @@ impl Secret {
         }
     }
 
-    /// What a player's machine remembers, if it does.
+    /// The passphrase in the configuration of a player's machine, or none.
     pub fn remembered(secret: Option<&str>) -> Secret {
         secret.map_or(Secret::Open, |secret| Secret::Remembered(secret.to_owned()))
     }
 
-    /// Whether a passphrase is asked for.
+    /// Whether no passphrase is required.
     pub fn is_open(&self) -> bool {
         *self == Secret::Open
     }
 
-    /// Whether one is asked for, in words.
+    /// Whether a passphrase is required, in words.
     pub fn asked(&self) -> &'static str {
         if self.is_open() { "none: anybody who reaches a port may come in" } else { "asked for" }
     }
@@ -80,11 +80,11 @@ impl Secret {
     }
 }
 
-/// Where the key lies that claims to seats are made from.
+/// The file of the key that signs claims to seats.
 const CLAIMS_KEY: &str = "claims.key";
 
-/// What claims to come back to a seat are made from: made once and kept below the data folder, so that they hold over a restart.
-/// Whoever reads the file can take any seat.
+/// The key that signs claims to come back to a seat: made once and kept in the data folder, so that claims survive a
+/// restart. A reader of the file can take any seat.
 pub(crate) fn claims_key(data: &Path) -> io::Result<[u8; 32]> {
     kept_key(&data.join(CLAIMS_KEY))
 }
@@ -100,7 +100,7 @@ pub(crate) fn kept_key(path: &Path) -> io::Result<[u8; 32]> {
             ))
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Several processes may make it at once: whoever comes last finds what the first has made.
+            // If several processes make the key at once, the first one's is kept and the others read it.
             let (key, new) = (random(), path.with_extension(format!("{}.new", std::process::id())));
             path.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
             let mut file = create_private(&new).map_err(said)?;
@@ -117,7 +117,7 @@ pub(crate) fn kept_key(path: &Path) -> io::Result<[u8; 32]> {
     }
 }
 
-/// What stands on the first line of a file, if anything does.
+/// The first line of a file, if it is not empty.
 pub(crate) fn first_line(path: &Path) -> io::Result<Option<String>> {
     let text = fs::read_to_string(path)?;
     let line = text.lines().next().map(str::trim).filter(|line| !line.is_empty());

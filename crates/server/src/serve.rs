@@ -1,4 +1,4 @@
-//! Runs what listens: opens the doors, says where they are, and ends when it is told to.
+//! Runs a server: opens its listeners, prints their URLs, and ends on a signal.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ use crate::trace::Trace;
 use crate::up::any_if_zero;
 use crate::uploader::Uploader;
 
-/// How often certificates are looked at.
+/// How often certificates are checked for renewal.
 const RENEW_EVERY: Duration = Duration::from_secs(3_600);
 
-/// How often it is said how many lines of the log were not written, if any.
+/// How often the number of unwritten log lines is logged, if there are any.
 const COUNT_EVERY: Duration = Duration::from_secs(30);
 
-/// What `sametick relay` takes.
+/// The arguments of `sametick relay`.
 #[derive(Debug, Args)]
 pub struct RelayArgs {
     #[command(flatten)]
@@ -48,49 +48,50 @@ pub struct RelayArgs {
     sessions_per_address: usize,
 }
 
-/// How a relay works, and what it writes down.
+/// The options of a relay, and of what it writes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RelayOptions {
-    /// How many closed ticks to send together: more cost fewer bytes, and as many ticks of latency. If not given, as many
-    /// as the nearest player hardly feels
+    /// How many closed ticks to send together: more cost fewer bytes, and add as many ticks of latency. If not given,
+    /// as many as the nearest player hardly notices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub ticks_per_packet: Option<u32>,
 
-    /// Keep saves of sessions there as well: a folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME, with credentials from the
-    /// environment (AWS_ACCESS_KEY_ID and others)
+    /// Keep saves of sessions there as well: a folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME, with credentials
+    /// from the environment (AWS_ACCESS_KEY_ID and others)
     #[arg(long, value_name = "PLACE", value_parser = Place::parse)]
     pub store: Option<Place>,
 
-    /// Play along in sessions of this game, and save what that comes to: without it players are asked for their state. May be given
-    /// several times
+    /// Simulate sessions of this game, and save their states: without it players are asked for their state. May be
+    /// given several times
     #[arg(long, value_name = "GAME")]
     pub keeper: Vec<String>,
 
-    /// How many sessions to keep: older ones are deleted, but none that runs or was written to within the hour. 0 keeps all
+    /// How many sessions to keep: older ones are deleted, but none that runs or was written to within the hour. 0 keeps
+    /// all
     #[arg(long, value_name = "N")]
     pub keep_sessions: Option<usize>,
 
-    /// Keep what goes on in this file, as JSON: sessions, players, and how their connections are
+    /// Keep the status in this file, as JSON: sessions, players, and how their connections are
     #[arg(long, value_name = "FILE")]
     pub status: Option<PathBuf>,
 
-    /// Write every message of sessions in lockstep into this file, a line of JSON each: some 100 kB a second for four players. Clients
-    /// write their own ends, also of rooms: `play --trace`, `bot --trace`, the network panel of pages
+    /// Write every message of sessions in lockstep into this file, a line of JSON each: some 100 kB a second for four
+    /// players. Clients write their own ends, also of rooms: `play --trace`, `bot --trace`, the network panel of pages
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
 
 impl RelayOptions {
-    /// What they say of the relay itself, if it keeps its sessions below this folder.
+    /// The relay's configuration, if it keeps its sessions below this folder.
     pub fn relay(&self, data: &Path) -> io::Result<RelayConfig> {
-        // What is closed is forgotten only once a save of it is on disk.
+        // A closed tick is dropped only after a save of it is on disk.
         let has_keeper = !self.keeper.is_empty();
         let compaction = CompactionConfig { has_store: true, has_keeper, ..CompactionConfig::default() };
         let secret = claims_key(data)?;
         Ok(RelayConfig { ticks_per_packet: self.ticks_per_packet, secret, compaction, finds: true })
     }
 
-    /// Has a server write down what these say.
+    /// Sets up a server's stores, traces and status file.
     pub(crate) fn equip(
         &self,
         mut app: ServerApp,
@@ -122,7 +123,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
 }
 
-/// Answers pings until somebody ends it.
+/// Answers pings until a signal ends it.
 pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
     let _lock = FolderLock::take(&args.data, "ping serve")?;
     let listening = args.doors().open(Clock::start(), |_| None).await?;
@@ -131,7 +132,7 @@ pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
     run(listening, stops, &mut PingServer::default(), |app, links, _| app.stop(links)).await
 }
 
-/// Relays until somebody ends it.
+/// Runs a relay until a signal ends it.
 pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
     let _lock = FolderLock::take(&args.listen.data, "relay")?;
     let app = ServerApp::relay_only(args.options.relay(&args.listen.data)?, &args.listen.data, games.clone());
@@ -156,7 +157,7 @@ pub(crate) fn close(app: ServerApp) {
     }
 }
 
-/// Says what goes on where. `try_it` is the command that reaches it.
+/// Prints what runs at which URL. `try_it` is the command that connects to it.
 fn greet(does: &str, try_it: &str, listening: &Listening, data: &Path) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "sametick {} {does}. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
@@ -170,7 +171,7 @@ fn greet(does: &str, try_it: &str, listening: &Listening, data: &Path) -> io::Re
     out.flush()
 }
 
-/// Runs an application until it is done or somebody ends it, and then until everybody has been told.
+/// Runs an application until it is done or a signal ends it, and then until all clients have been told.
 pub(crate) async fn run<A: App>(
     listening: Listening,
     mut stops: Stops,
@@ -183,9 +184,9 @@ pub(crate) async fn run<A: App>(
         () = maintain(&secret, &keeper, &certificates) => None,
         stop = stops.next() => Some(stop?),
     };
-    // Whoever read this may be gone, which is no reason not to end in order.
+    // The reader of the output may be gone, which does not prevent an orderly end.
     let _ = writeln!(io::stdout(), "stopping");
-    // Whoever says it again does not want to wait.
+    // A second signal ends the process at once.
     while let Some(how) = stop {
         hub.with_links(|links| end(app, links, how));
         stop = tokio::select! {
@@ -199,7 +200,7 @@ pub(crate) async fn run<A: App>(
     Ok(())
 }
 
-/// Renews certificates in time, reads everything again on SIGHUP, and says what was not logged. Never ends.
+/// Renews certificates, reads files again on SIGHUP, and logs how many lines were not written. Never ends.
 async fn maintain(secret: &Secret, keeper: &ProofJournal, certificates: &Certificates) {
     let (mut hangups, mut limits) = (Signals::hangups(), Signals::file_limits());
     let mut renewing = Box::pin(tokio::time::sleep(RENEW_EVERY));
@@ -207,7 +208,7 @@ async fn maintain(secret: &Secret, keeper: &ProofJournal, certificates: &Certifi
         tokio::select! {
             () = limits.next() => {
                 say_file_limit();
-                // Said once: it happens again with every write.
+                // Logged once: it happens again with every write.
                 limits = Signals::default();
                 continue;
             }

@@ -1,4 +1,4 @@
-//! `sametick sessions`: which sessions are kept in a folder or in S3, what is known of them, copying and deleting them.
+//! `sametick sessions`: lists, shows, copies and deletes the sessions kept in a folder or in S3.
 
 use std::fmt;
 use std::fs;
@@ -18,13 +18,13 @@ use serde::Serialize;
 use crate::cli::CommandError;
 use crate::report::{Bytes, Date, print};
 
-/// Where sessions are kept unless another place is named: the data folder of a relay.
+/// The default place of sessions: the data folder of a relay.
 pub(crate) const DATA: &str = "sametick-data";
 
-/// How many sessions are named to who has mistyped one.
+/// How many sessions with similar names are suggested.
 const NEAREST: usize = 3;
 
-/// What `sametick sessions` can do.
+/// The subcommands of `sametick sessions`.
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -36,9 +36,9 @@ Examples:
 
 A session is named by its id, as `list` prints it; where two builds have the same, by BUILD/ID.")]
 pub enum SessionsCommand {
-    /// All of them, those first that were written to last
+    /// List all sessions, the one written to last first
     List(ListArgs),
-    /// What is known of one: its save and its log
+    /// Show the details of one: its save and its log
     Show(OneSession),
     /// Copy one into a folder: its log, to look into and replay, and its save
     Fetch(FetchArgs),
@@ -46,10 +46,11 @@ pub enum SessionsCommand {
     Delete(OneSession),
 }
 
-/// Where they are, and how to print them.
+/// The place of the sessions, and the form of the output.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// A folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME; credentials come from the environment (AWS_ACCESS_KEY_ID and others)
+    /// A folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME; credentials come from the environment
+    /// (AWS_ACCESS_KEY_ID and others)
     #[arg(long, value_name = "PLACE", default_value = DATA, value_parser = Place::parse)]
     store: Place,
 
@@ -69,7 +70,7 @@ pub struct OneSession {
     from: ListArgs,
 }
 
-/// One session, and where it is to go.
+/// One session, and the folder to copy it to.
 #[derive(Clone, Debug, Args)]
 pub struct FetchArgs {
     #[command(flatten)]
@@ -83,10 +84,10 @@ pub struct FetchArgs {
 /// Why sessions cannot be listed, shown or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionsError {
-    /// The place does not work.
+    /// The store does not work.
     #[error("{0}")]
     StoreError(#[from] StoreError),
-    /// It is none.
+    /// The text is no name of a session.
     #[error(transparent)]
     Place(#[from] BadPlace),
     /// There is no such session.
@@ -95,33 +96,33 @@ pub enum SessionsError {
         nearest(near)
     )]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         typed: String,
-        /// Those whose ids are nearest.
+        /// Sessions with the nearest ids.
         near: Vec<String>,
     },
-    /// There are several.
+    /// There are several such sessions.
     #[error("{id:?} is a session of several builds; say which: {}", .builds.join(", "))]
     Ambiguous {
         /// The id.
         id: String,
-        /// As they can be typed.
+        /// Their full names.
         builds: Vec<String>,
     },
     /// A copy cannot be written.
     #[error("cannot write {}: {error}", path.display())]
     Copy {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
-    /// What is there cannot be read.
+    /// The session cannot be read.
     #[error("{session}: {error}")]
     Damaged {
-        /// Of which session.
+        /// The session.
         session: String,
-        /// What is wrong.
+        /// The error.
         error: String,
     },
 }
@@ -133,22 +134,22 @@ pub struct SessionRow {
     pub id: String,
     /// The build.
     pub build: String,
-    /// The game; nothing if there is no save that can be read.
+    /// The game; `None` if there is no readable save.
     pub game: Option<String>,
     /// The tick of its save.
     pub saved_tick: Option<u32>,
     /// Whether there is a log.
     pub has_log: bool,
-    /// How many bytes all of it has.
+    /// The bytes of all its files.
     pub bytes: u64,
-    /// When something of it was written last.
+    /// When one of its files was last written.
     pub modified_unix_ms: u64,
 }
 
-/// All sessions.
+/// A list of sessions.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionsReport {
-    /// Each.
+    /// The sessions.
     pub sessions: Vec<SessionRow>,
 }
 
@@ -179,12 +180,12 @@ impl fmt::Display for SessionsReport {
     }
 }
 
-/// What is known of a session.
+/// The details of a session.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionReport {
     #[serde(flatten)]
     row: SessionRow,
-    /// Its name.
+    /// The session's name.
     session: Option<String>,
     /// The git commit of the build.
     commit: Option<String>,
@@ -198,9 +199,9 @@ pub struct SessionReport {
     seats: Option<u16>,
     /// The last tick of its log.
     last_tick: Option<u32>,
-    /// Whether the log says that the session has ended.
+    /// Whether the log records the session's end.
     has_ended: Option<bool>,
-    /// Bytes at the end of the log that are no part of it.
+    /// Bytes at the end of the log that belong to no complete record.
     torn_bytes: Option<u64>,
 }
 
@@ -234,12 +235,12 @@ impl fmt::Display for SessionReport {
     }
 }
 
-/// A session, and what its save says.
+/// A session, with the details of its save.
 async fn row_of(
     store: &dyn ObjectStore,
     session: &StoredSession,
 ) -> Result<(SessionRow, Option<SaveInfo>), SessionsError> {
-    // A save that cannot be read is none for a list; `show` says what is wrong with it.
+    // In a list, a save that cannot be read counts as none; `show` prints the error.
     let save = describe_save(store, &session.key).await?.and_then(Result::ok);
     let row = SessionRow {
         id: session.key.id().into(),
@@ -261,7 +262,7 @@ async fn list(store: &dyn ObjectStore) -> Result<SessionsReport, SessionsError> 
     Ok(SessionsReport { sessions })
 }
 
-/// The session that was typed.
+/// Finds the session of a name.
 pub(crate) async fn find(store: &dyn ObjectStore, typed: &str) -> Result<StoredSession, SessionsError> {
     let (build, id) = typed.split_once('/').map_or((None, typed), |(build, id)| (Some(build), id));
     let is_meant = |key: &SessionKey| {
@@ -279,18 +280,18 @@ pub(crate) async fn find(store: &dyn ObjectStore, typed: &str) -> Result<StoredS
     }
 }
 
-/// The ids that are nearest to what was typed, by how many letters are to be changed; the newest first if that is the same.
+/// The ids nearest to a text by edit distance; of equally near ones, the newest first.
 fn near(typed: &str, sessions: &[StoredSession]) -> Vec<String> {
     let whole = sessions.iter().filter(|session| !session.is_left_over());
     let mut ids: Vec<&str> = whole.map(|session| session.key.id()).collect();
-    // As a rule the name is typed, and when it began is not known.
+    // Most people type the name without the time at which the session began.
     let name = |id: &'_ str| id.rsplit_once('-').map_or(usize::MAX, |(name, _)| changes(typed, name));
     ids.sort_by_cached_key(|id| name(id).min(changes(typed, id)));
     ids.dedup();
     ids.into_iter().take(NEAREST).map(str::to_owned).collect()
 }
 
-/// How many letters are to be changed, added or left out to make one word of the other.
+/// The edit distance between two words.
 fn changes(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -305,7 +306,7 @@ fn changes(from: &str, to: &str) -> usize {
     row[to.len()]
 }
 
-/// What to say to who has mistyped one of these.
+/// A sentence with the nearest names.
 pub(crate) fn nearest(near: &[String]) -> String {
     match near {
         [] => String::new(),
@@ -340,7 +341,7 @@ async fn show(store: &dyn ObjectStore, typed: &str) -> Result<SessionReport, Ses
     })
 }
 
-/// How the log of a session begins and ends.
+/// The header and the end of a session's log.
 async fn log_of(store: &dyn ObjectStore, key: &SessionKey) -> Result<Option<(Header, Tail)>, ColdError> {
     let Some(cold) = ColdLog::new(store, key).read().await? else { return Ok(None) };
     let Some(last) = cold.files.last() else { return Ok(None) };
@@ -348,10 +349,10 @@ async fn log_of(store: &dyn ObjectStore, key: &SessionKey) -> Result<Option<(Hea
     Ok(Some((reader.header().clone(), reader.tail())))
 }
 
-/// What was copied.
+/// The result of copying a session.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fetched {
-    /// Which session.
+    /// The session.
     fetched: String,
     /// The files, and how many bytes each has.
     files: Vec<(PathBuf, u64)>,
@@ -366,7 +367,7 @@ impl fmt::Display for Fetched {
     }
 }
 
-/// Copies what there is of a session into a folder.
+/// Copies all files of a session into a folder.
 async fn fetch(store: &dyn ObjectStore, typed: &str, into: &Path) -> Result<Fetched, SessionsError> {
     let key = find(store, typed).await?.key;
     let damaged = |error: String| SessionsError::Damaged { session: key.id().into(), error };
@@ -374,7 +375,7 @@ async fn fetch(store: &dyn ObjectStore, typed: &str, into: &Path) -> Result<Fetc
         ColdLog::new(store, &key).read().await.map_err(|error| damaged(format!("its log: {error}")))?;
     let mut files = Vec::new();
     for (number, log) in logs.map_or(Vec::new(), |logs| logs.files).into_iter().enumerate() {
-        // As a rule there is one. A session that went on without the file it had has more.
+        // Most sessions have one log. One that went on without its earlier file has more.
         let name = if number == 0 { "log".into() } else { format!("log-{}", number + 1) };
         files.push((into.join(name), log));
     }
@@ -394,10 +395,10 @@ async fn fetch(store: &dyn ObjectStore, typed: &str, into: &Path) -> Result<Fetc
     Ok(Fetched { fetched: key.id().into(), files: fetched })
 }
 
-/// What was deleted.
+/// The result of deleting a session.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deleted {
-    /// Which session.
+    /// The session.
     deleted: String,
     /// How many bytes it had.
     bytes: u64,
@@ -409,7 +410,7 @@ impl fmt::Display for Deleted {
     }
 }
 
-/// Lists, shows or deletes.
+/// Runs `sametick sessions`.
 pub(crate) async fn sessions(command: &SessionsCommand) -> Result<ExitCode, CommandError> {
     let (SessionsCommand::List(args)
     | SessionsCommand::Show(OneSession { from: args, .. })

@@ -1,8 +1,8 @@
-//! What the operating system tells a process: to end, to read things again, that its terminal is gone.
+//! Signals of the operating system: requests to end, to reload, and notice that a file has reached its size limit.
 
 use std::io;
 
-/// Signals of one kind, where the system has them. The default is none.
+/// A stream of signals of one kind, on systems that have it. The default has none.
 #[derive(Default)]
 pub struct Signals {
     #[cfg(unix)]
@@ -10,7 +10,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// SIGHUPs from now on; they do not end the process any more.
+    /// SIGHUPs from now on; they no longer end the process.
     pub fn hangups() -> Signals {
         Signals {
             #[cfg(unix)]
@@ -18,8 +18,8 @@ impl Signals {
         }
     }
 
-    /// SIGXFSZs from now on: a file would become larger than this process may make it (`ulimit -f`). They would end the process; once
-    /// they are taken, the write fails instead, as on a full disk.
+    /// SIGXFSZs from now on: a file would become larger than this process may make it (`ulimit -f`). By default they
+    /// end the process; once handled, the write fails instead, as on a full disk.
     pub fn file_limits() -> Signals {
         Signals {
             #[cfg(unix)]
@@ -30,7 +30,7 @@ impl Signals {
         }
     }
 
-    /// The next one.
+    /// The next signal.
     pub async fn next(&mut self) {
         #[cfg(unix)]
         if let Some(taken) = &mut self.taken {
@@ -41,22 +41,22 @@ impl Signals {
     }
 }
 
-/// Lets writes of too large a file fail from now on, in whatever this process does. Needs a runtime.
+/// From now on, writes to a file that would become too large fail, anywhere in this process. Needs a runtime.
 pub fn survive_file_limit() {
-    // What was taken once stays taken.
+    // A handler that was installed once stays installed.
     drop(Signals::file_limits());
 }
 
 /// How a process is told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// By Ctrl-C: somebody waits for it.
+    /// By Ctrl-C: a person waits for it.
     Now,
-    /// By a polite kill: what goes on may be finished, within reason.
+    /// By SIGTERM: running work may be finished, within reason.
     Soon,
 }
 
-/// Ctrl-C, or a polite kill.
+/// Ctrl-C and SIGTERM.
 pub struct Stops {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -65,7 +65,7 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// Takes them from now on: before anybody is told that there is something to stop.
+    /// Installs the handlers. Call it before announcing that the server can be stopped.
     pub fn listen() -> io::Result<Stops> {
         #[cfg(unix)]
         use tokio::signal::unix::{SignalKind, signal};
@@ -77,7 +77,7 @@ impl Stops {
         })
     }
 
-    /// The next one.
+    /// The next signal.
     pub async fn next(&mut self) -> io::Result<Stop> {
         #[cfg(unix)]
         tokio::select! {

@@ -1,5 +1,4 @@
-//! Plays along with the sessions of a relay whose links take part on assignment: somebody has to see how they end, and a relay knows no
-//! game.
+//! Spectates relay sessions with assignments by running their games: a relay knows no game and cannot see how one ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,41 +12,41 @@ use sametick_sim::{Inputs, Tick};
 
 use crate::games::{AnyGame, Games, Run};
 
-/// What has become of a session.
+/// The end of a session's game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Its game is over. It goes on until somebody ends it.
+    /// The game is over. The session goes on until the driver ends it.
     Ended(SessionKey, Outcome),
-    /// Its game has panicked, or cannot be begun: it will for everybody.
+    /// The game has panicked, or cannot begin: it will for every peer.
     Crashed(SessionKey),
 }
 
-/// Plays along with sessions.
+/// Runs the games of sessions alongside.
 pub(crate) struct Spectator {
     games: Games,
-    /// Those that are followed; with nothing more to be told there is no game.
+    /// The followed sessions; `None` once the end of a game was reported.
     runs: BTreeMap<SessionId, Option<Box<dyn Run>>>,
     inputs: TickInputs,
     told: VecDeque<Told>,
 }
 
 impl Spectator {
-    /// Knows these games.
+    /// A spectator for these games.
     pub fn new(games: Games) -> Spectator {
         Spectator { games, runs: BTreeMap::new(), inputs: TickInputs::new(), told: VecDeque::new() }
     }
 
-    /// What has become of a session, each once.
+    /// The next end of a game, reported once for each.
     pub fn poll(&mut self) -> Option<Told> {
         self.told.pop_front()
     }
 
-    /// A session is over: nothing more is told of it.
+    /// Forgets a session that is over.
     pub fn forget(&mut self, id: SessionId) {
         self.runs.remove(&id);
     }
 
-    /// Plays what was closed since the last time; of a session that has gone on for long, a part of it.
+    /// Plays the ticks that were closed since the last call; of a long backlog only a part.
     pub fn look(&mut self, relay: &Relay) {
         let followed = relay.sessions().filter(|(_, it)| it.is_on_assignment() && !it.is_returning());
         for (id, session) in followed {
@@ -86,7 +85,7 @@ impl Spectator {
     }
 }
 
-/// The game as it was saved, or as it began.
+/// Begins the game from its save, or from its setup.
 fn begin(game: &dyn AnyGame, session: &Session) -> Option<Box<dyn Run>> {
     let is_useful = |save: &&Save| save.tick.next() >= session.history().first();
     match session.save().filter(is_useful) {
@@ -95,7 +94,7 @@ fn begin(game: &dyn AnyGame, session: &Session) -> Option<Box<dyn Run>> {
     }
 }
 
-/// Plays on: up to the last closed tick, or to the end of a segment of what was closed long ago.
+/// Plays up to the last closed tick, or to the end of one segment of the backlog.
 fn play(mut run: Box<dyn Run>, session: &Session, inputs: &mut TickInputs) -> Option<Box<dyn Run>> {
     let mut step = |run: &mut dyn Run, tick: Tick, rows: &Inputs<Opaque>| {
         inputs.set(tick, rows.iter().map(row_as_bytes));
@@ -109,7 +108,7 @@ fn play(mut run: Box<dyn Run>, session: &Session, inputs: &mut TickInputs) -> Op
             continue;
         }
         let Some(excerpt) = session.history().excerpt(next) else {
-            // What was not played yet was saved meanwhile.
+            // A save has replaced ticks that were not played yet.
             let save = session.save()?;
             run.load(save.tick, &save.state).ok()?;
             return Some(run);

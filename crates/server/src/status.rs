@@ -1,5 +1,5 @@
-//! What goes on in a server, for operators and their tools: a file of JSON that is always whole and a few seconds old at most,
-//! with the diagnostics of every player of a session (L5), and how long the ticks of rooms take.
+//! Writes the status file for operators and their tools: a JSON file that is always complete and at most a few seconds
+//! old, with the diagnostics of every player of a session (L5), and the tick times of rooms.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ use crate::rooms::{OpenRoom, Rooms, TickTimes};
 /// How often the file is written.
 const EVERY_US: u64 = 2_000_000;
 
-/// Writes the file, on a thread of its own.
+/// Writes the status file, on a thread of its own.
 pub struct Status {
     texts: SyncSender<String>,
     next_at: Time,
@@ -35,7 +35,7 @@ impl Status {
         Ok(Status { texts, next_at: Time::ZERO })
     }
 
-    /// Looks at the server if it is time to. Never waits: a slow disk gets fewer looks.
+    /// Reads the server's state if a write is due. Does not block: a slow disk gets fewer writes.
     pub fn look(
         &mut self,
         now: Time,
@@ -54,7 +54,7 @@ impl Status {
             if let Some(players) = players {
                 status["players"] = players_to_json(players);
             }
-            // If the last one is still being written, the next will do.
+            // If the last status is still being written, this one is skipped.
             let _ = self.texts.try_send(format!("{status:#}\n"));
         }
     }
@@ -71,7 +71,7 @@ fn write_all(path: &Path, texts: &Receiver<String>) {
     }
 }
 
-/// Puts the text in place of what was there, at once.
+/// Replaces the file's text atomically.
 fn put(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -95,8 +95,8 @@ fn session_to_json(session: &Session) -> Value {
     })
 }
 
-/// Times are from when a tick was due to be stepped until everything it says was handed to the links; `turns`, which are of
-/// the whole server, until it was sent.
+/// Times of a room are from when a tick was due until all its outputs were handed to the links; `turns`, which are of
+/// the whole server, until they were sent.
 fn room_to_json(room: &OpenRoom) -> Value {
     let (facts, stats) = (room.facts(), room.stats());
     let players = room.participants().map(|participant| {
@@ -122,7 +122,7 @@ fn room_to_json(room: &OpenRoom) -> Value {
     })
 }
 
-/// How the database of players does (P6).
+/// The statistics of the player database (P6).
 fn players_to_json(stats: &PlayersStats) -> Value {
     json!({
         "queue_depth": stats.queue_depth,

@@ -1,6 +1,6 @@
-//! Reads JSON values that other programs have made, and says in plain words what is wrong with them and where.
+//! Strict reader of JSON values from other programs, with plain errors that name the place.
 //!
-//! A list is never taken for an object, as serde's own formats do.
+//! Unlike serde's own formats, it does not accept a list for an object.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 
-/// The longest text of a value that is repeated in a message.
+/// The longest part of a value that is repeated in a message.
 const MAX_REPEATED: usize = 40;
 
 /// Reads a value.
@@ -23,7 +23,7 @@ pub fn read<T: DeserializeOwned>(value: Value) -> Result<T, Wrong> {
 /// What is wrong with a value, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Where in it: `inputs[2].up`.
+    /// The place in the value: `inputs[2].up`.
     place: String,
     what: String,
 }
@@ -33,7 +33,7 @@ impl Wrong {
         Wrong { place: String::new(), what: what.into() }
     }
 
-    /// The same, in a value within a larger one.
+    /// Moves the place into an outer value.
     fn within(self, outer: &str) -> Wrong {
         let between = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
         Wrong { place: format!("{outer}{between}{}", self.place), ..self }
@@ -93,7 +93,7 @@ fn list(known: &[&str]) -> String {
     }
 }
 
-/// What a type says it expects, without the words of Rust.
+/// The expectation of a type, without Rust's terms.
 fn wanted(expected: &dyn Expected) -> String {
     let text = expected.to_string();
     let plain = match text.as_str() {
@@ -137,7 +137,7 @@ fn shown(found: &Unexpected<'_>) -> String {
     }
 }
 
-/// A value that is read strictly.
+/// A deserializer that reads a value strictly.
 pub struct Strict(pub Value);
 
 fn unexpected(value: &Value) -> Unexpected<'_> {
@@ -266,13 +266,13 @@ impl<'de> MapAccess<'de> for Fields {
     }
 }
 
-/// What comes with the name of a choice.
+/// The content of an enum variant.
 pub struct Rest<R>(pub R);
 
 impl<'de, R: Deserializer<'de, Error = Wrong>> VariantAccess<'de> for Rest<R> {
     type Error = Wrong;
 
-    /// Whatever comes with a choice that takes nothing is left alone.
+    /// Content of a unit variant is ignored.
     fn unit_variant(self) -> Result<(), Wrong> {
         Ok(())
     }
@@ -294,7 +294,7 @@ impl<'de, R: Deserializer<'de, Error = Wrong>> VariantAccess<'de> for Rest<R> {
     }
 }
 
-/// A mistake in the text of a JSON document, by its place.
+/// A syntax error in a JSON text, with its place.
 pub fn no_json(error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "this is no JSON: it ends too early".into();
@@ -302,13 +302,13 @@ pub fn no_json(error: &serde_json::Error) -> String {
     format!("this is no JSON: there is a mistake in line {}, column {}", error.line(), error.column())
 }
 
-/// A mistake in MessagePack, without the words of its decoder.
+/// A syntax error in MessagePack, without its decoder's terms.
 pub fn no_message_pack(error: &rmp_serde::decode::Error) -> String {
     use rmp_serde::decode::Error;
     let why = match error {
         Error::InvalidMarkerRead(_) | Error::InvalidDataRead(_) => "it ends too early",
         Error::DepthLimitExceeded => "it is nested too deeply",
-        // Values that JSON has not: bytes, extensions, keys that are no text.
+        // Values that JSON does not have: bytes, extensions, keys that are no text.
         Error::Syntax(_) | Error::TypeMismatch(_) => {
             "only what JSON can say is understood: no bytes, no extensions, and text as keys"
         }
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_read() {
+    fn valid_values_are_read() {
         let value =
             json!({"number": 1, "count": null, "list": [{"flag": true}], "choice": {"fields": {"at": -3}}});
         let read: Outer = read(value).unwrap();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_plain_words_and_where() {
+    fn errors_are_plain_and_name_the_place() {
         for (value, words) in [
             (json!([1]), "an object is expected, not a list"),
             (json!({"number": "north"}), "`number`: a number is expected, not \"north\""),

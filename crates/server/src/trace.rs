@@ -1,5 +1,5 @@
-//! The message log in a file (`--trace`, L7): every message on either end, a line of JSON each. Off unless asked for; a thread
-//! writes it, and the sender of a message never waits.
+//! The message trace in a file (`--trace`, L7): every message of either end, one JSON object per line. Off by default;
+//! a thread writes it, and senders of messages never block.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,13 +14,13 @@ use sametick_wire::Time;
 use sametick_wire::message_log::{Logged, MessageLine};
 use serde::Serialize;
 
-/// Lines that wait for the disk: some seconds of a busy relay. Beyond it lines are dropped and counted.
+/// The most queued lines: some seconds of a busy relay. Beyond it lines are dropped and counted.
 const MAX_WAITING: usize = 65_536;
 
-/// What is written is on its way to the disk after this long at most.
+/// The longest time until written lines are flushed.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// A trace that is being written. Dropping it waits until it is.
+/// An open trace. Dropping it waits until it is written.
 #[derive(Debug)]
 pub struct Trace {
     lines: Option<SyncSender<String>>,
@@ -28,29 +28,29 @@ pub struct Trace {
     dropped: u64,
 }
 
-/// What a relay says about a tick it has closed.
+/// A relay's line about a closed tick.
 #[derive(Debug, Default, Serialize)]
 pub struct ClosedLine<'a> {
-    /// When.
+    /// The time.
     pub unix_us: u64,
     /// The session's name.
     pub session: &'a str,
     /// Always `closed`.
     pub kind: &'static str,
-    /// Which tick.
+    /// The tick.
     pub tick: u32,
-    /// Whose input was there, and for how long it had waited.
+    /// The inputs that were present, and how long each had waited.
     pub present: Vec<Present>,
-    /// Whose was not.
+    /// The seats whose inputs were missing.
     pub omitted: Vec<u16>,
 }
 
-/// An input that was there when its tick closed.
+/// An input that was present when its tick closed.
 #[derive(Debug, Serialize)]
 pub struct Present {
-    /// Whose.
+    /// The seat.
     pub seat: u16,
-    /// From its arrival to its being sent to everybody.
+    /// The time from its arrival until it was sent to all peers.
     pub waited_us: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ pub fn unix_us() -> u64 {
 }
 
 impl Trace {
-    /// Writes to this file, in place of what is there.
+    /// Creates or overwrites this file.
     pub fn create(path: &Path) -> io::Result<Trace> {
         let file = BufWriter::new(File::create(path)?);
         let (lines, from_owner) = sync_channel(MAX_WAITING);
@@ -80,7 +80,7 @@ impl Trace {
         self.write(&MessageLine::new(unix_us(), session, logged, about, bytes));
     }
 
-    /// What a client has kept of its messages since the last time.
+    /// Writes the messages that a client has logged since the last call.
     pub fn take_messages<S: Side>(&mut self, now: Time, client: &mut Client<S>) {
         let unix_us = unix_us();
         let mut on_message = |line: &MessageLine<'_>| self.write(line);
@@ -88,7 +88,7 @@ impl Trace {
         client.forget_messages();
     }
 
-    /// A line of any kind.
+    /// Writes a line of any kind.
     pub fn write(&mut self, line: &impl Serialize) {
         let Some(lines) = &self.lines else { return };
         let text = serde_json::to_string(line).unwrap_or_default();
@@ -99,7 +99,7 @@ impl Trace {
             }
             Ok(()) => {}
             Err(TrySendError::Full(_)) => self.dropped += 1,
-            // The thread has said why it ended.
+            // The thread has logged why it ended.
             Err(TrySendError::Disconnected(_)) => self.lines = None,
         }
     }
@@ -109,7 +109,7 @@ impl Drop for Trace {
     fn drop(&mut self) {
         self.lines = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by the panic itself.
+            // The panic hook has reported a panic of the thread already.
             let _ = thread.join();
         }
     }

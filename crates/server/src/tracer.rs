@@ -1,4 +1,4 @@
-//! The relay's side of the message log: whose message it is, how long inputs waited, who was there and who was not.
+//! The relay's side of the message trace: adds sessions and seats, waiting times of inputs, and omissions.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use sametick_wire::{Channel, Time};
 
 use crate::trace::{ClosedLine, Present, Trace, unix_us};
 
-/// For so many inputs of a player it is remembered when they arrived.
+/// The number of latest inputs of a player whose arrival times are kept.
 const REMEMBERED: usize = 128;
 
 struct Traced {
@@ -20,7 +20,7 @@ struct Traced {
     arrived: [Option<(Tick, Time)>; REMEMBERED],
 }
 
-/// Writes down what a relay hears and says.
+/// Traces the messages of a relay.
 pub struct Tracer {
     trace: Trace,
     members: HashMap<Member, Traced>,
@@ -47,7 +47,7 @@ impl Tracer {
     pub fn received(&mut self, now: Time, relay: &Relay, member: Member, channel: Channel, bytes: &[u8]) {
         let Some((traced, near)) = look(&mut self.members, relay, member) else { return };
         if channel == Channel::Input {
-            // What cannot be read is the relay's business.
+            // Invalid bytes are handled by the relay.
             let _ = read_inputs(bytes, near, |tick, _| {
                 let place = &mut traced.arrived[tick.0 as usize % REMEMBERED];
                 if place.is_none_or(|(before, _)| before != tick) {
@@ -91,7 +91,7 @@ impl Tracer {
     }
 }
 
-/// Who that is, and the last closed tick of their session.
+/// The seat of a member, and the last closed tick of its session.
 fn look<'a>(
     members: &'a mut HashMap<Member, Traced>,
     relay: &Relay,

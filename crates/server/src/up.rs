@@ -1,4 +1,5 @@
-//! `sametick up`: pages to play on, a relay and rooms behind them on every transport, and a lobby with hosts of its own.
+//! `sametick up`: a server with pages to play on, a relay and rooms on every transport, and a lobby with hosts of its
+//! own.
 
 mod hosts;
 mod settings;
@@ -34,12 +35,12 @@ use crate::rooms::Keeping;
 use crate::serve::{close, run};
 use crate::signals::Stops;
 
-/// The database of players, below the folder of data.
+/// The database of players, below the data folder.
 const PLAYERS: &str = "players.sqlite";
 
 const DAY_S: u64 = 86_400;
 
-/// What a process is for.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Everything: pages, a relay, rooms, and hosts that it starts.
@@ -58,7 +59,7 @@ impl Role {
     }
 }
 
-/// Runs everything until somebody ends it, or a gateway alone.
+/// Runs everything, or a gateway alone, until a signal ends it.
 pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandError> {
     let settings = args.settings()?;
     if args.print_config {
@@ -111,12 +112,12 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     run(listening, stops, &mut app, ServerApp::end).await?;
     close(app);
     drop(lock);
-    // Whoever read this may be gone.
+    // The reader of the output may be gone.
     let _ = writeln!(out, "stopped: the players have been told, the logs are written");
     Ok(())
 }
 
-/// What is printed at the start: the URL to open, then what listens where.
+/// The text at the start: the URL to open, then all listeners.
 fn greeting(listening: &Listening, data: &Path, identity: &Identity, damage: Option<&str>) -> String {
     let mut text = format!("sametick {} is up. Open this and play:\n\n", env!("CARGO_PKG_VERSION"));
     let mut row = |name: &str, value: &str| {
@@ -161,12 +162,12 @@ fn greeting(listening: &Listening, data: &Path, identity: &Identity, damage: Opt
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The same under another name.
+/// The same URL under another host name.
 fn at_host(locator: &Locator, host: &str) -> Locator {
     Locator { host: host.into(), ..locator.clone() }
 }
 
-/// The address that this machine has for others: the one it would speak from. Nothing is sent.
+/// The address that this machine uses to reach others. Nothing is sent.
 fn own_address() -> Option<String> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("192.0.2.1:9").ok()?;

@@ -1,5 +1,5 @@
-//! Carries saves and logs to where they are kept, on a thread of its own: saves to the data folder, and both to S3 if that is
-//! configured. The newest save of a session is what matters: one that waits is replaced by the next.
+//! Uploads saves and logs on a thread of its own: saves to the data folder, and both to the object store if one is
+//! configured. Only the newest save of a session matters: a waiting one is replaced by the next.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -24,10 +24,10 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::recorder;
 
-/// How often somebody else may be quicker before it is clear that another log is there.
+/// How often another process may append first before the log there counts as a different one.
 const MAX_RACES: u32 = 8;
 
-/// A save on its way.
+/// An encoded save.
 struct Packed {
     id: recorder::Place,
     key: SessionKey,
@@ -37,26 +37,26 @@ struct Packed {
 
 enum Job {
     Bring(recorder::Place, SessionKey, Box<Save>),
-    /// A session is over, and its log is written. What is to be done once it is everywhere.
+    /// A session is over, and its log is written. The function runs once the log is uploaded everywhere.
     End(SessionKey, Box<dyn FnOnce() + Send>),
-    /// Deletes old sessions, but none of these.
+    /// Delete old sessions, except these.
     Tidy(BTreeSet<SessionKey>),
-    /// Nothing more will come; what is under way has so long.
+    /// No more jobs follow; running uploads have this long.
     Finish(Duration),
 }
 
-/// A place to bring saves to.
+/// A destination of uploads.
 #[derive(Clone)]
 struct Target {
     store: Arc<dyn ObjectStore>,
     name: String,
-    /// The data folder: what is there is saved.
+    /// Whether this is the data folder: a save counts as stored once it is there.
     is_local: bool,
-    /// Old sessions are being deleted there.
+    /// Whether old sessions are being deleted there.
     is_tidied: Rc<Cell<bool>>,
 }
 
-/// The thread that carries saves.
+/// The uploader thread.
 pub(crate) struct Uploader {
     jobs: Option<mpsc::UnboundedSender<Job>>,
     saved: Receiver<(recorder::Place, Tick)>,
@@ -64,7 +64,8 @@ pub(crate) struct Uploader {
 }
 
 impl Uploader {
-    /// One that brings saves to the data folder, and to another place if there is one. The waker is rung when a save is there.
+    /// Starts the thread. It writes saves to the data folder, and to a second place if there is one. Rings the waker
+    /// when a save is in the data folder.
     pub fn start(
         data: &Path,
         store: Option<&Place>,
@@ -88,13 +89,13 @@ impl Uploader {
         Ok(Uploader { jobs: Some(jobs), saved, thread: Some(thread) })
     }
 
-    /// What is to be called to have a save brought to where it is kept. Never waits.
+    /// Returns a function that queues the upload of a save. It does not block.
     pub fn bring(&self, id: recorder::Place, key: SessionKey, save: Save) -> impl FnOnce() + Send + use<> {
         self.later(Job::Bring(id, key, Box::new(save)))
     }
 
-    /// What is to be called when a session is over and its log is written in the data folder. `done` is called once it is everywhere
-    /// else, too: whoever goes on with it there finds all of it.
+    /// Returns a function to call when a session is over and its log is written in the data folder. `done` is called
+    /// once the log is uploaded everywhere: a server that resumes the session there finds all of it.
     pub fn when_ended(
         &self,
         key: SessionKey,
@@ -105,26 +106,26 @@ impl Uploader {
 
     fn later(&self, job: Job) -> impl FnOnce() + Send + use<> {
         let jobs = self.jobs.clone();
-        // A thread that is gone has said why.
+        // A thread that has ended has logged why.
         move || _ = jobs.map(|jobs| jobs.send(job))
     }
 
-    /// The next save that is in the data folder, if that is so in time.
+    /// Waits for the next save that is in the data folder.
     pub fn wait(&self, at_most: Duration) -> Option<(recorder::Place, Tick)> {
         self.saved.recv_timeout(at_most).ok()
     }
 
-    /// Has old sessions deleted, but none of these.
+    /// Deletes old sessions, except these.
     pub fn tidy(&self, running: BTreeSet<SessionKey>) {
         self.later(Job::Tidy(running))();
     }
 
-    /// A save that is in the data folder since, if any. Never waits.
+    /// The next save that is in the data folder. Does not block.
     pub fn poll(&self) -> Option<(recorder::Place, Tick)> {
         self.saved.try_recv().ok()
     }
 
-    /// Waits until everything is brought, for so long at most. Returns whether it is.
+    /// Waits until all uploads are done, but at most this long. Returns whether they are.
     pub fn close(mut self, patience: Duration) -> bool {
         self.later(Job::Finish(patience))();
         self.jobs = None;
@@ -132,14 +133,14 @@ impl Uploader {
     }
 }
 
-/// Whether a place is this folder: what is there is there.
+/// Whether a place is the data folder itself, which needs no second upload.
 fn is_folder(place: &Place, data: &Path) -> bool {
     let Place::Folder(folder) = place else { return false };
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     real(folder).is_some_and(|folder| real(data) == Some(folder))
 }
 
-/// What the thread knows.
+/// The state of the uploader thread.
 struct Rounds {
     targets: Vec<Target>,
     data: PathBuf,
@@ -163,7 +164,7 @@ impl Rounds {
     }
 
     async fn go(self, mut todo: mpsc::UnboundedReceiver<Job>) -> bool {
-        // For each session and place, the newest save that is to be there.
+        // The newest save to upload, by destination and session.
         let mut wanted: HashMap<(usize, SessionKey), watch::Sender<Arc<Packed>>> = HashMap::new();
         let mut under_way = JoinSet::new();
         let mut patience = Duration::ZERO;
@@ -199,8 +200,8 @@ impl Rounds {
                 Job::Finish(at_most) => patience = at_most,
                 Job::Tidy(running) => {
                     while under_way.try_join_next().is_some() {}
-                    // Not here: a place that does not answer would hold up what is saved in another. One that is still at it will be
-                    // asked when the next session ends.
+                    // Spawned, because a store that does not answer would delay saves to the other. A destination that
+                    // is still busy is tidied when the next session ends.
                     for target in self.targets.iter().filter(|target| !target.is_tidied.replace(true)) {
                         let (target, running, keep) = (target.clone(), running.clone(), self.keep);
                         under_way.spawn_local(async move {
@@ -236,7 +237,7 @@ async fn tidy(target: &Target, keep: Retention, running: &BTreeSet<SessionKey>) 
     }
 }
 
-/// From one session to one place.
+/// The uploads from one session to one destination.
 struct Way {
     target: Target,
     /// The log of the session in the data folder.
@@ -245,8 +246,8 @@ struct Way {
 }
 
 impl Way {
-    /// Brings the newest save, until there will be none any more, and before each what there is of the log: nobody finds a session
-    /// that is further than its log.
+    /// Uploads the newest save until there are no more, and before each save the present log: a stored save is never
+    /// further than its stored log.
     async fn carry(
         self,
         mut newest: watch::Receiver<Arc<Packed>>,
@@ -261,7 +262,7 @@ impl Way {
             tell(&self.target, &packed, &outcome);
             let is_kept = matches!(outcome, Outcome::Written | Outcome::AlreadyThere);
             if let Some((saved, waker)) = news.as_ref().filter(|_| is_kept) {
-                // The server may have stopped meanwhile.
+                // The server may have stopped in the meantime.
                 let _ = saved.send((packed.id, packed.info.tick));
                 waker.ring();
             }
@@ -271,7 +272,7 @@ impl Way {
         }
     }
 
-    /// Brings one save; nothing if there is a newer one before that is done.
+    /// Uploads one save; `None` if a newer one arrives first.
     async fn bring(&self, packed: &Packed, newest: &mut watch::Receiver<Arc<Packed>>) -> Option<Outcome> {
         let Way { target, clock, .. } = self;
         let mut sync = SaveSync::new(packed.info.clone(), u64::from_le_bytes(random()));
@@ -282,7 +283,7 @@ impl Way {
             let until = match sync.todo(clock.now()) {
                 Todo::Done(outcome) => return Some(outcome),
                 Todo::WaitUntil(until) => clock.instant(until).into(),
-                // Something is to be done.
+                // The sync has a next step.
                 Todo::Head | Todo::Peek | Todo::Put(_) => continue,
             };
             if let Some(why) = sync.trouble().filter(|_| !is_told) {
@@ -295,14 +296,14 @@ impl Way {
                     if changed.is_ok() {
                         return None;
                     }
-                    // There will be no newer one: this one is worth waiting for.
+                    // There will be no newer save: keep trying with this one.
                     tokio::time::sleep_until(until).await;
                 }
             }
         }
     }
 
-    /// Brings what the place does not have of the log, however often that takes.
+    /// Appends the missing part of the log, with retries until it succeeds.
     async fn carry_log(&self, key: &SessionKey) {
         let (place, session) = (&self.target.name, key.id());
         let mut backoff = Backoff::new(u64::from_le_bytes(random()));
@@ -310,7 +311,7 @@ impl Way {
         loop {
             match self.append_log(key).await {
                 Ok(()) => return,
-                // Somebody else was quicker: there is less to do.
+                // Another process has appended first: there is less to upload.
                 Err(ColdError::Elsewhere { .. }) if races < MAX_RACES => races += 1,
                 Err(ColdError::Store(why)) if !is_told => {
                     tracing::warn!(session, place, %why, "a log could not be brought; it is tried again");

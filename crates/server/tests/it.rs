@@ -1,4 +1,4 @@
-//! The `sametick` command as its users run it: real processes, sockets and signals. One test binary.
+//! Integration tests of the `sametick` command as users run it: real processes, sockets and signals. One test binary.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,8 +1,8 @@
-//! What a gateway knows of hosts and sessions. It is a list, not the truth: each host's own word is, and a list that is old costs
-//! whoever believed it one more question.
+//! A gateway's catalogue of hosts and sessions. It is a cache: each host is the authority for its own sessions, and a
+//! stale entry costs one more question.
 //!
-//! Behind [`Catalog`] there may be this process's memory ([`Remembered`]), a file, or something that several gateways have
-//! together. Whatever it is, it may be old, empty or wrong for a while; what it must not do is lose a host because one answer is
+//! The storage behind [`Catalog`] can be this process's memory ([`Remembered`]), a file, or a store that several
+//! gateways share. It may be stale, empty or wrong for a while, but it must not lose a host because one answer is
 //! missing. docs/sessions.md has the rules.
 
 use alloc::collections::BTreeMap;
@@ -18,96 +18,97 @@ use crate::name::Name;
 use crate::placing::{Beat, Standing};
 use crate::settings::{Mode, Settings};
 
-/// A host that has been silent for so long gets no new sessions: five beats.
+/// A host gets no new sessions after a silence of this length: five beats.
 pub const QUIET_US: u64 = 10_000_000;
 
-/// A host that has been silent for so long is lost, and its players are told.
+/// A host counts as lost after a silence of this length, and its players are told.
 pub const LOST_US: u64 = 60_000_000;
 
-/// A host that has been silent for so long is not listed any more, nor are its sessions. Should it come back, it tells of them.
+/// A host and its sessions are no longer listed after a silence of this length. A host that comes back reports its
+/// sessions.
 pub const FORGOTTEN_US: u64 = 10 * 60_000_000;
 
-/// So many lives of a host that did not end in order, within so long, and it gets no new sessions for a while.
+/// A host that crashes this often within [`CRASHES_WITHIN_US`] is quarantined.
 pub const MAX_CRASHES: usize = 3;
 /// See [`MAX_CRASHES`].
 pub const CRASHES_WITHIN_US: u64 = 60_000_000;
-/// For how long it gets none.
+/// A quarantined host gets no new sessions for this long.
 pub const QUARANTINE_US: u64 = 5 * 60_000_000;
 
-/// An answer may be so many beats ahead of what was heard: others were lost, or come late.
+/// An answer may be this many beats ahead of the last one heard: beats get lost and delayed.
 const MAX_AHEAD: u64 = 64;
 
-/// So many hosts are known at once.
+/// The most hosts that a catalogue holds.
 pub const MAX_HOSTS: usize = 1_024;
 
-/// How a host is.
+/// The health of a host, as the gateway sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It says how it is.
+    /// Its beats arrive.
     Good,
     /// It has been silent for [`QUIET_US`].
     Quiet,
     /// It has been silent for [`LOST_US`].
     Lost,
-    /// It takes no more sessions, and will end or has ended in order.
+    /// It takes no more sessions: it is shutting down, or has shut down in order.
     Draining,
     /// It has crashed too often.
     Quarantined,
 }
 
-/// What is known of a host.
+/// What a catalogue holds of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostState {
     /// Where players reach it.
     pub address: String,
-    /// In which life it is.
+    /// The current incarnation of its process.
     pub life: Incarnation,
-    /// How it is.
+    /// Its health.
     pub health: Health,
-    /// How many sessions it takes.
+    /// The most sessions that it takes.
     pub capacity: u16,
-    /// How many it has.
+    /// The number of its sessions.
     pub sessions: usize,
-    /// How many people are in them.
+    /// The number of players in them.
     pub players: usize,
-    /// Its last life has ended in order, and no other has begun.
+    /// The last incarnation has shut down in order, and no other has started.
     pub has_ended: bool,
 }
 
-/// What a gateway knows.
+/// The gateway's view of all hosts and sessions.
 pub trait Catalog {
-    /// A host says how it is. What it does not name any more is over: it is its own word. An older word than the last is none.
+    /// A host reports its state. A session that the beat no longer names is over. A beat older than the last one is
+    /// ignored.
     fn beat(&mut self, now: Time, host: HostId, beat: &Beat);
-    /// A host ends this life in order.
+    /// This incarnation of a host shuts down in order.
     fn bye(&mut self, now: Time, host: HostId, life: Incarnation);
-    /// A host says how a session is, in an answer that it gave in this life, after so many beats.
+    /// A host reports the state of a session, in an answer of this incarnation, after this many beats.
     fn note(&mut self, session: &Standing, life: Incarnation, beats: u64);
-    /// A host says that there is no such session.
+    /// A host reports that this session does not exist.
     fn forget(&mut self, session: SessionId);
-    /// Nobody listened for so long: hosts were not silent for that.
+    /// The gateway was suspended for this long: that time does not count as silence of the hosts.
     fn stood_still(&mut self, us: u64);
-    /// Time has passed. Returns the hosts that are lost since it was asked last.
+    /// Advances the time. Returns the hosts that are lost since the last call.
     fn pass_time(&mut self, now: Time) -> Vec<HostId>;
-    /// When time will have passed for somebody.
+    /// When to call [`Catalog::pass_time`] next.
     fn wake_at(&self) -> Option<Time>;
     /// What is known of a host.
     fn host(&self, now: Time, host: HostId) -> Option<HostState>;
     /// All hosts.
     fn hosts(&self) -> Vec<HostId>;
-    /// Hosts that may take such a session, those with the most room first.
+    /// Hosts that may take a session with these settings, those with the most room first.
     fn candidates(&self, now: Time, settings: &Settings) -> Vec<HostId>;
-    /// Whether a host is known that has this game in this mode.
+    /// Whether any known host offers this game in this mode.
     fn is_offered(&self, game: &Name, mode: Mode) -> bool;
-    /// The session that was made by a request.
+    /// The session that a request has created.
     fn made_by(&self, key: Key) -> Option<SessionId>;
     /// The sessions of a host.
     fn sessions_of(&self, host: HostId) -> Vec<SessionId>;
-    /// At most so many of the sessions that somebody wants to see, and whether there are more. Those of lost hosts are not among
-    /// them.
+    /// At most `most` sessions that match the filter, and whether there are more. Sessions of lost hosts are left out.
     fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Listed>, bool);
-    /// What is known of one session, listed or not, also of a host that is silent.
+    /// One session, listed or not, also if its host is silent.
     fn find(&self, session: SessionId) -> Option<Listed>;
-    /// Changes whenever lists may be others.
+    /// A number that changes whenever the lists may have changed.
     fn version(&self) -> u64;
 }
 
@@ -120,30 +121,30 @@ struct Known {
     address: String,
     capacity: u16,
     is_draining: bool,
-    /// This life has ended in order.
+    /// This incarnation has shut down in order.
     has_ended: bool,
     is_lost: bool,
     offers: Vec<(Name, Mode)>,
     crashes: Vec<Time>,
     quarantined_until: Time,
-    /// Only known from what was kept.
+    /// Only known from storage; the host has not been heard of yet.
     is_recalled: bool,
-    /// With the number of beats before which it is no news that a session is not named.
+    /// Each with the number of beats before which a beat that does not name it is ignored.
     sessions: BTreeMap<SessionId, (Standing, u64)>,
 }
 
-/// What is known of a host, as it is kept: see [`Remembered::row`].
+/// What is known of a host, as it is stored: see [`Remembered::row`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRow {
-    /// Which.
+    /// The host.
     pub host: HostId,
-    /// What it said last, as far as it is known.
+    /// Its last beat, as far as it is known.
     pub beat: Beat,
-    /// This life has ended in order.
+    /// This incarnation has shut down in order.
     pub has_ended: bool,
 }
 
-/// A catalog in this process's memory.
+/// A catalogue in this process's memory.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
     hosts: BTreeMap<HostId, Known>,
@@ -180,7 +181,7 @@ impl Known {
         }
     }
 
-    /// Another life has begun.
+    /// Another incarnation has started.
     fn begin_life(&mut self, now: Time, life: Incarnation) {
         if !self.has_ended {
             self.crashes.retain(|at| now.micros_since(*at) < CRASHES_WITHIN_US);
@@ -191,13 +192,13 @@ impl Known {
             }
         }
         (self.life, self.beats, self.has_ended) = (life, 0, false);
-        // What was noted in the last life may be gone: the next word decides.
+        // What was noted in the last incarnation may be gone: the next beat decides.
         self.sessions.values_mut().for_each(|(_, beats)| *beats = 0);
     }
 }
 
 impl Remembered {
-    /// What is known of a host, to be kept.
+    /// What is known of a host, to be stored.
     pub fn row(&self, host: HostId) -> Option<HostRow> {
         let known = self.hosts.get(&host)?;
         let beat = Beat {
@@ -213,7 +214,7 @@ impl Remembered {
         Some(HostRow { host, beat, has_ended: known.has_ended })
     }
 
-    /// What was kept of a host. It is as if it had been heard of just now, but it gets no new sessions before it is.
+    /// Loads a stored host. It counts as heard of just now, but gets no new sessions before its first beat.
     pub fn recall(&mut self, now: Time, row: &HostRow) {
         let HostRow { host, beat, has_ended } = row;
         let older = Beat { number: beat.number.max(1), ..beat.clone() };

@@ -1,8 +1,9 @@
-//! The hosts that a gateway runs on its own machine: which processes there should be, one for each port of a pool.
+//! The host processes that a gateway runs on its own machine, one for each port of a pool.
 //!
-//! After each [`Fleet::handle`], [`Fleet::poll_output`] is called until it says [`Output::WakeAt`]. A few hosts are kept ready, more are
-//! started when sessions wait for a place, and those that nobody needs end. One that dies with sessions is started again where it was,
-//! and finds them. Nothing lives only here: a gateway that was killed finds the processes by their ports.
+//! After each [`Fleet::handle`], the driver calls [`Fleet::poll_output`] until it returns [`Output::WakeAt`]. The fleet
+//! keeps a few hosts ready, starts more when sessions wait for a place, and stops idle ones. A host that dies with
+//! sessions is restarted on its port and finds them. No state lives only here: a gateway that was killed finds the
+//! processes by their ports.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -12,37 +13,38 @@ use sametick_sim::Time;
 
 use crate::still::{LOOK_US, still_us};
 
-/// The ports of hosts, if nothing else is said (B6).
+/// The default ports of hosts (B6).
 pub const PORTS: RangeInclusive<u16> = 8_081..=8_180;
 
-/// So many hosts without a session are kept ready: whoever wants a session does not wait for a process.
+/// The number of hosts without a session that are kept ready, so that a new session does not wait for a process.
 pub const SPARE: usize = 2;
 
-/// At most so many start at once, whatever for: each takes a core for a moment.
+/// The most hosts that start at once: each takes a core for a moment.
 const MAX_STARTING: usize = 4;
 
-/// A host that was started is heard of within this, or it is ended.
+/// A host has to send its first beat within this time, or it is killed.
 pub const START_US: u64 = 15_000_000;
 
-/// A host that has not been heard of for so long hangs: it is ended, and started again. As long as until its players are told.
+/// A host that is silent for this long hangs: it is killed and restarted. Equal to the time after which its players are
+/// told.
 pub const HUNG_US: u64 = crate::catalog::LOST_US;
 
-/// A host without a session that is not needed is kept for so long.
+/// An idle host that is not needed is stopped after this time.
 pub const IDLE_US: u64 = 30_000_000;
 
-/// After all hosts were told to end, they have so long.
+/// The time that hosts have to shut down.
 pub const STOP_US: u64 = 28_000_000;
 
-/// A port where no host can be started is left alone for so long, and twice as long each time after that.
+/// The back-off of a port where no host can be started; it doubles with each failure.
 const REST_US: u64 = 1_000_000;
 const MAX_RESTS: u32 = 6;
 
-/// How many hosts there should be.
+/// The size of a fleet.
 #[derive(Clone, Debug)]
 pub struct FleetConfig {
-    /// Where they may listen.
+    /// The ports where hosts may listen.
     pub ports: RangeInclusive<u16>,
-    /// How many without a session are kept ready.
+    /// The number of hosts without a session that are kept ready.
     pub spare: usize,
 }
 
@@ -55,74 +57,75 @@ impl Default for FleetConfig {
 /// What happens to a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// What there is at a port when a gateway begins.
+    /// The state of a port when a gateway starts.
     Found {
-        /// Where.
+        /// The port.
         port: u16,
-        /// A host runs there that somebody else has started: a gateway before, or the operator. It is left alone until it is heard of.
+        /// Another process has started a host there: an earlier gateway, or the operator. It is left alone until its
+        /// first beat.
         is_up: bool,
-        /// There are sessions that go on when a host is started.
+        /// Stored sessions go on there once a host is started.
         has_sessions: bool,
     },
-    /// The host there has said how many sessions it has, and takes more if it has room.
+    /// The host there has reported its sessions; it takes more if it has room.
     Heard {
-        /// Where.
+        /// The port.
         port: u16,
-        /// How many, with whatever else it is needed for.
+        /// The number of sessions and other things it is needed for.
         sessions: usize,
-        /// It will end.
+        /// It is shutting down.
         is_draining: bool,
     },
-    /// The process there has ended.
+    /// The process there has exited.
     Exited {
-        /// Where.
+        /// The port.
         port: u16,
-        /// It has sessions that go on when it is started again.
+        /// It has sessions that go on when it is restarted.
         has_sessions: bool,
     },
-    /// So many sessions wait for a place.
+    /// The number of sessions that wait for a place.
     Wanted(usize),
-    /// So many without a session are to be kept ready from now on.
+    /// Changes the number of hosts without a session that are kept ready.
     Spare(usize),
-    /// All are to end.
+    /// All hosts have to shut down.
     Drain,
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
-/// What a fleet wants.
+/// What a fleet asks its driver to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Start a host there.
+    /// Start a host on this port.
     Start(u16),
-    /// Tell the host there to end in order.
+    /// Tell the host on this port to shut down.
     Stop(u16),
-    /// End it at once.
+    /// Kill the host on this port.
     Kill(u16),
-    /// All have ended that were to.
+    /// All hosts of this fleet have shut down.
     Done,
-    /// Nothing more before this time.
+    /// Nothing to do before this time.
     WakeAt(Option<Time>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Nobody is there; nobody is started before this.
+    /// No process; none is started before this time.
     Free(Time),
-    /// Somebody else has started it, and it has not been heard of: it may be nobody's business here.
+    /// Started by another process and not heard of yet: perhaps not a host of this fleet.
     Found,
-    /// Not heard of since it was started.
+    /// Started, and not heard of yet.
     Starting(Time),
     /// When it was heard of last, and since when it has no session.
     Up { heard_at: Time, idle_since: Option<Time> },
-    /// Told to end.
+    /// Told to shut down.
     Stopping(Time),
     /// Killed, and not gone yet.
     Killed,
 }
 
 impl Slot {
-    /// As if it had come to this so much later.
+    /// Shifts all its times by this much.
     fn later(self, us: u64) -> Slot {
         match self {
             Slot::Starting(since) => Slot::Starting(since.plus_micros(us)),
@@ -135,7 +138,7 @@ impl Slot {
         }
     }
 
-    /// Whether it is one that has to end before all have.
+    /// Whether draining has to wait for it.
     fn is_ours(self) -> bool {
         !matches!(self, Slot::Free(_) | Slot::Found)
     }
@@ -144,9 +147,9 @@ impl Slot {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     slot: Slot,
-    /// How often in a row nobody could be started here.
+    /// Failed starts in a row.
     failures: u32,
-    /// Whoever was here last has left sessions that go on.
+    /// The last host here has left sessions that go on.
     has_sessions: bool,
 }
 
@@ -162,7 +165,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Nobody is there yet.
+    /// A fleet without any process yet.
     pub fn new(now: Time, config: FleetConfig) -> Fleet {
         let place = Place { slot: Slot::Free(now), failures: 0, has_sessions: false };
         let places = config.ports.clone().map(|port| (port, place)).collect();
@@ -177,7 +180,7 @@ impl Fleet {
         }
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input) {
         if let Some(still_us) = still_us(self.now, now) {
             self.places.values_mut().for_each(|place| place.slot = place.slot.later(still_us));
@@ -199,7 +202,7 @@ impl Fleet {
         if self.draining_since.is_some() { self.drain() } else { self.adjust() }
     }
 
-    /// What is wanted next.
+    /// The next output.
     pub fn poll_output(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake_at()))
     }
@@ -227,9 +230,9 @@ impl Fleet {
         let since = match place.slot {
             Slot::Up { idle_since, .. } => idle_since,
             Slot::Free(_) | Slot::Found | Slot::Starting(_) => None,
-            // It got a session before it was told to end, and stays.
+            // It got a session before it was told to stop, and stays.
             Slot::Stopping(_) if is_needed => None,
-            // It has not heard that it is to end.
+            // It has not heard that it has to stop.
             Slot::Stopping(_) if !is_draining => return self.outputs.push_back(Output::Stop(port)),
             Slot::Stopping(_) | Slot::Killed => return,
         };
@@ -260,7 +263,7 @@ impl Fleet {
         }
     }
 
-    /// Ends what hangs and what nobody needs, and starts what is needed.
+    /// Kills hosts that hang, stops those that are not needed, and starts those that are.
     fn adjust(&mut self) {
         self.kill(|slot, now| match slot {
             Slot::Starting(since) => now.micros_since(since) >= START_US,
@@ -275,7 +278,7 @@ impl Fleet {
         let missing = target.saturating_sub(idle + starting);
         let is_free = |place: &Place| matches!(place.slot, Slot::Free(at) if at <= self.now);
         let free = self.places.iter().filter(|(_, place)| is_free(place));
-        // Sessions that wait come before those that may.
+        // Ports with stored sessions come before spare hosts.
         let (owed, spare): (Vec<_>, Vec<_>) = free.partition(|(_, place)| place.has_sessions);
         let chosen = owed.into_iter().chain(spare.into_iter().take(missing));
         let chosen = chosen.take(MAX_STARTING.saturating_sub(starting));
@@ -285,7 +288,7 @@ impl Fleet {
         self.stop_idle(idle.saturating_sub(target));
     }
 
-    /// Those that have had no session for the longest end, at most so many.
+    /// Stops at most this many hosts, those that have been idle for the longest.
     fn stop_idle(&mut self, most: usize) {
         let now = self.now;
         let long = |slot: Slot| matches!(slot, Slot::Up { idle_since: Some(since), .. } if now.micros_since(since) >= IDLE_US);
@@ -304,7 +307,7 @@ impl Fleet {
         }
     }
 
-    /// Tells hosts to end, also those that were told before.
+    /// Tells hosts to shut down, also those that were told before.
     fn stop(&mut self, is_due: impl Fn(Slot) -> bool) {
         let now = self.now;
         for (port, place) in self.places.iter_mut().filter(|(_, place)| is_due(place.slot)) {

@@ -1,7 +1,7 @@
-//! A gateway: tells people which sessions there are, and brings them to the hosts. It decides nothing about a session, and nothing
-//! lives only in its memory: one that was killed hears of every session from the hosts. [`Gateway`] ↔ [`Host`](crate::host::Host).
+//! A gateway: lists sessions to clients and sends clients to hosts. It decides nothing about a session, and its memory
+//! is disposable: after a crash it hears of every session from the hosts. [`Gateway`] ↔ [`Host`](crate::host::Host).
 //!
-//! After each [`Gateway::handle`], [`Gateway::poll_output`] is called until it says [`Output::WakeAt`].
+//! After each [`Gateway::handle`], the driver calls [`Gateway::poll_output`] until it returns [`Output::WakeAt`].
 
 mod listing;
 mod moving;
@@ -16,53 +16,54 @@ use crate::catalog::{Catalog, Health};
 use crate::id::{HostId, Incarnation, Key, SessionId, Source};
 use crate::lobby::{Ask, Reply};
 use crate::message::Refusal;
-use crate::pace::{Limit, Paces};
 use crate::placing::{FromHost, Granted, ToHost};
 use crate::settings::Settings;
 use crate::still::{LOOK_US, still_us};
 use listing::ListSubscriber;
 use moving::Move;
+use sametick_wire::rate_limit::{RateLimit, TokenBuckets};
 
-/// A host that has not answered is asked again after so long.
+/// A host that has not answered is asked again after this time.
 pub const AGAIN_US: u64 = 1_000_000;
 
-/// After so long somebody who asks is told that there is no answer.
+/// A client without an answer is refused after this time.
 pub const GIVE_UP_US: u64 = 8_000_000;
 
-/// A gateway that has just begun waits so long for hosts to be heard of: more than two beats.
+/// A gateway that has just started waits this long to hear of hosts: more than two beats.
 pub const HEARING_US: u64 = 5_000_000;
 
 /// The most sessions in one list.
 pub const MAX_LISTED: usize = 100;
 
-/// Whoever follows a list is told of changes no more often than this.
+/// The shortest time between two updates to a client that follows a list.
 pub const TELL_EVERY_US: u64 = 500_000;
 
-/// So many wait for a host's answer at once.
+/// The most requests that wait for a host's answer at once.
 pub const MAX_PENDING: usize = 4_096;
 
-/// So many of one client's.
+/// The most of them for one client.
 const MAX_PENDING_EACH: usize = 4;
 
-/// So many follow a list.
+/// The most clients that follow a list.
 pub const MAX_FOLLOWERS: usize = 10_000;
 
-/// How many sessions one source makes.
-pub const CREATIONS: Limit = Limit { every_us: 3_000_000, burst: 20 };
+/// The rate limit for creating sessions, for each source.
+pub const CREATIONS: RateLimit = RateLimit::every_us(3_000_000, 20);
 
-/// So many sources have a limit of their own.
+/// The most sources with a rate limiter of their own.
 const MAX_SOURCES: usize = 4_096;
 
-/// How a gateway is.
+/// Configuration of a gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct GatewayConfig {
-    /// Other than in any life before, so that late answers to those are taken for none.
+    /// Differs in each run of the gateway, so that late answers to earlier runs are ignored.
     pub run: u32,
-    /// More hosts are started where there are [too few](Gateway::wanting): who wants a session waits for that.
+    /// The driver starts more hosts where there are [too few](Gateway::wanting): a request for a session waits for
+    /// that.
     pub grows: bool,
-    /// How many sessions one source makes.
-    pub creations: Limit,
-    /// The source that makes as many as it likes: this machine itself.
+    /// The rate limit for creating sessions, for each source.
+    pub creations: RateLimit,
+    /// The source without this limit: this machine itself.
     pub exempt: Option<Source>,
 }
 
@@ -83,59 +84,59 @@ pub enum Input {
     Ask(Asking),
     /// A client's connection has ended.
     Gone(ClientId),
-    /// A host says something.
+    /// A message from a host.
     Host(HostId, FromHost),
-    /// The process is to end: no new sessions.
+    /// The process is shutting down: no new sessions.
     Drain,
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
-/// A client asks for something.
+/// A client's request.
 #[derive(Clone, Debug)]
 pub struct Asking {
-    /// Which client.
+    /// The connection.
     pub client: ClientId,
-    /// Its own number for it.
+    /// The client's own number for the request.
     pub seq: u64,
-    /// Who it is: the driver has made sure.
+    /// The player; the driver has verified it.
     pub player: PlayerId,
-    /// Where it comes from.
+    /// The source of the connection, for rate limits.
     pub source: Source,
-    /// What it asks.
+    /// The request.
     pub ask: Ask,
 }
 
-/// What a gateway wants.
+/// What a gateway asks its driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Answer a client; without a number it is what it follows.
+    /// Answer a client; without a number it is an update of the list that it follows.
     Reply(ClientId, Option<u64>, Reply),
-    /// Ask a host.
+    /// Send a message to a host.
     Host(HostId, ToHost),
-    /// A host is lost, and with it these sessions: players who ask are to be told.
+    /// A host is lost, and with it these sessions: players who ask have to be told.
     Lost(HostId, Vec<SessionId>),
-    /// Nothing more before this time.
+    /// Nothing to do before this time.
     WakeAt(Option<Time>),
 }
 
-/// What somebody waits for.
+/// A request that waits for a host.
 struct Pending {
     client: ClientId,
     seq: u64,
     what: ToHost,
-    /// For a new session: of what kind.
+    /// The settings of the new session, if it asks for one.
     settings: Option<Settings>,
-    /// Who is asked.
+    /// The host that is asked.
     host: Option<HostId>,
-    /// Who has no place.
+    /// The hosts that had no room.
     refused: BTreeSet<HostId>,
     again_at: Time,
     until: Time,
 }
 
 impl Pending {
-    /// What somebody is told whom no host can answer.
+    /// The answer to the client if no host can answer.
     fn refusal(&self) -> Refusal {
         if self.settings.is_some() { Refusal::NoHost } else { Refusal::NotFound }
     }
@@ -153,13 +154,13 @@ pub struct Gateway<C> {
     next: u64,
     is_draining: bool,
     grows: bool,
-    creations: Paces<Source>,
+    creations: TokenBuckets<Source>,
     exempt: Option<Source>,
     outputs: VecDeque<Output>,
 }
 
 impl<C: Catalog> Gateway<C> {
-    /// A gateway that knows what its catalog does.
+    /// A gateway with this catalogue.
     pub fn new(now: Time, catalog: C, config: GatewayConfig) -> Gateway<C> {
         Gateway {
             catalog,
@@ -172,34 +173,34 @@ impl<C: Catalog> Gateway<C> {
             next: u64::from(config.run) << 32,
             is_draining: false,
             grows: config.grows,
-            creations: Paces::new(config.creations, MAX_SOURCES),
+            creations: TokenBuckets::new(config.creations, MAX_SOURCES),
             exempt: config.exempt,
             outputs: VecDeque::new(),
         }
     }
 
-    /// How many want a session and no host has a place for it.
+    /// The number of requests for a session that no host has room for.
     pub fn wanting(&self) -> usize {
         let is_new = |pending: &&Pending| pending.settings.is_some() && pending.host.is_none();
         self.pending.values().filter(is_new).count()
     }
 
-    /// What it knows.
+    /// The catalogue.
     pub fn catalog(&self) -> &C {
         &self.catalog
     }
 
-    /// What it knew, when it ends.
+    /// The catalogue, at shutdown.
     pub fn into_catalog(self) -> C {
         self.catalog
     }
 
-    /// How many wait for an answer.
+    /// The number of requests that wait for an answer.
     pub fn waiting(&self) -> usize {
         self.pending.len()
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input) {
         if let Some(us) = still_us(self.now, now) {
             self.catalog.stood_still(us);
@@ -218,7 +219,7 @@ impl<C: Catalog> Gateway<C> {
         self.pass_time();
     }
 
-    /// What is wanted next.
+    /// The next output.
     pub fn poll_output(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake_at()))
     }
@@ -278,12 +279,12 @@ impl<C: Catalog> Gateway<C> {
             Some(host) => {
                 let is_join = pending.settings.is_none();
                 self.outputs.push_back(Output::Host(host, pending.what.clone()));
-                // It is asked nevertheless: should it be back, there is a ticket for whoever asks again.
+                // The host is asked nevertheless: if it is back, the next request gets a ticket.
                 if is_join && self.health(host) == Some(Health::Lost) {
                     self.finish(number, Reply::Refused(Refusal::Lost));
                 }
             }
-            // Hosts that are there will be heard of soon; who had no place may have one when it is asked again.
+            // Known hosts will be heard of soon, and a host that had no room may have some when it is asked again.
             None if is_hearing || self.grows && pending.settings.is_some() => pending.refused.clear(),
             None => {
                 let refusal = pending.refusal();
@@ -292,15 +293,15 @@ impl<C: Catalog> Gateway<C> {
         }
     }
 
-    /// Whose session it is: that is in its name, whatever lists say.
+    /// The host that owns a session: its id names it, whatever the catalogue has.
     fn owner(&self, session: SessionId) -> Option<HostId> {
         let state = self.catalog.host(self.now, session.host)?;
-        // One that has ended in order has told of everything it will have in its next life.
+        // A host that has shut down in order has reported all sessions of its next incarnation.
         let is_over = state.has_ended && !self.catalog.sessions_of(session.host).contains(&session);
         (!is_over).then_some(session.host)
     }
 
-    /// The host that has it already, or the one with the most room.
+    /// The host that has the session already, or the one with the most room.
     fn host_for(&self, key: Key, pending: &Pending) -> Option<HostId> {
         let made = self.catalog.made_by(key).map(|session| session.host);
         let settings = pending.settings.as_ref()?;
@@ -340,7 +341,7 @@ impl<C: Catalog> Gateway<C> {
             self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(number, _)| *number).collect();
         if let Ok(granted) = answer {
             if granted.standing.summary.session.host != host {
-                // It is not for this host to say.
+                // The session is not this host's.
                 return;
             }
             self.catalog.note(&granted.standing, granted.life, granted.beats);
@@ -360,7 +361,7 @@ impl<C: Catalog> Gateway<C> {
         }
     }
 
-    /// A host has ended, and answers nothing more: what was asked of it is asked of others.
+    /// A host has shut down and answers no more: its requests go to other hosts.
     fn place_elsewhere(&mut self, host: HostId) {
         let is_asked = |pending: &Pending| pending.host == Some(host) && pending.settings.is_some();
         let asked: Vec<u64> =
@@ -374,7 +375,7 @@ impl<C: Catalog> Gateway<C> {
         }
     }
 
-    /// A host has no place: the next, or nobody.
+    /// A host has no room: asks the next one, or refuses.
     fn send_elsewhere(&mut self, number: u64) {
         let Some(pending) = self.pending.get(&number) else { return };
         let ToHost::Place { key, .. } = &pending.what else { return };
@@ -394,7 +395,7 @@ impl<C: Catalog> Gateway<C> {
             return;
         }
         if !exists {
-            // The list was old. The host's own word counts.
+            // The catalogue was stale. The host is the authority.
             self.catalog.forget(session);
         }
         match answer {
@@ -429,7 +430,7 @@ impl<C: Catalog> Gateway<C> {
         for host in self.catalog.pass_time(now) {
             let sessions = self.catalog.sessions_of(host);
             let has_ended = self.catalog.host(now, host).is_some_and(|state| state.has_ended);
-            // Who took leave and left nothing behind is not missed.
+            // A host that shut down in order without sessions is not lost.
             if !has_ended || !sessions.is_empty() {
                 self.outputs.push_back(Output::Lost(host, sessions));
             }
@@ -462,7 +463,7 @@ impl<C: Catalog> Gateway<C> {
         pending.chain(tell).chain(look).min()
     }
 
-    /// How a host is.
+    /// The health of a host.
     pub fn health(&self, host: HostId) -> Option<Health> {
         self.catalog.host(self.now, host).map(|state| state.health)
     }

@@ -1,7 +1,7 @@
-//! A host: the place where sessions run, and the only one that decides about them. [`Host`] ↔ [`Gateway`](crate::gateway::Gateway).
+//! A host: runs sessions, and is the only authority for them. [`Host`] ↔ [`Gateway`](crate::gateway::Gateway).
 //!
-//! After each [`Host::handle`], [`Host::poll_output`] is called until it says [`Output::WakeAt`]. It owns its sessions: what one
-//! wants comes out with the session's name.
+//! After each [`Host::handle`], the driver calls [`Host::poll_output`] until it returns [`Output::WakeAt`]. The host
+//! owns its sessions: their outputs come out with the id of the session.
 
 mod asking;
 mod members;
@@ -19,143 +19,143 @@ use sametick_wire::identity::{PlayerId, Token};
 use crate::id::{HostId, Incarnation, Key, SessionId, Source};
 use crate::message::{Closing, Ending, Event, Forward, Phase, Refusal, Request};
 use crate::name::Name;
-use crate::pace::Paces;
 use crate::password::{GUESSES, MAX_GUESSERS, Password, Salt, Weight};
 use crate::placing::{Beat, FromHost, MAX_SESSIONS, Standing, ToHost};
 use crate::plan::Plan;
 use crate::session::{self, Damaged, Session};
 use crate::settings::Mode;
 use crate::ticket::{PASS_LEN, Passes, Seal, Tokens};
+use sametick_wire::rate_limit::TokenBuckets;
 
-/// How often a host says how it is.
+/// The interval of beats.
 pub const BEAT_US: u64 = 2_000_000;
 
-/// How soon it does when something has changed.
+/// The delay of a beat after a change.
 const NEWS_US: u64 = 200_000;
 
-/// For how long a host remembers that a session is over, and why.
+/// How long a host remembers that a session is over, and why.
 pub const REMEMBERED_US: u64 = 5 * 60_000_000;
 
-/// So many are remembered.
+/// The most sessions that are over and remembered.
 const MAX_GRAVES: usize = 1_024;
 
-/// What is asked and not answered is forgotten after so long: whoever asked has given up.
+/// A request without an answer is dropped after this time: by then the gateway has given up.
 const MAX_ASK_US: u64 = 30_000_000;
 
-/// So much is asked at once; more is not heard, and asked again.
+/// The most requests at once; further ones are dropped, and the gateway repeats them.
 const MAX_ASKS: usize = 4_096;
 
-/// So many passwords are weighed at once, over all sessions: each takes 19 MiB.
+/// The most passwords that are hashed at once, over all sessions: each takes 19 MiB.
 pub const MAX_WORKS: usize = 32;
 
 /// A gateway's connection, as the driver names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GatewayId(pub u64);
 
-/// A game that a host has.
+/// A game that a host offers.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// Its name.
     pub game: Name,
-    /// How it is played.
+    /// Its mode.
     pub mode: Mode,
     /// Its seats.
     pub plan: Plan,
 }
 
-/// How a host is.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// Which it is.
+    /// Its id.
     pub id: HostId,
-    /// One more than in its last life.
+    /// One more than in its last incarnation.
     pub life: Incarnation,
-    /// 256 random bits, the same in all its lives.
+    /// 256 random bits, the same in all incarnations.
     pub secret: [u8; 32],
-    /// Where players reach it.
+    /// The address where players reach it.
     pub address: String,
-    /// How many sessions it takes.
+    /// The most sessions that it takes.
     pub capacity: u16,
-    /// What can be played.
+    /// The games that it offers.
     pub offers: Vec<Offer>,
 }
 
 /// What happens to a host.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// A gateway asks for something.
+    /// A message from a gateway.
     Gateway(GatewayId, ToHost),
-    /// Somebody shows a ticket.
+    /// A connection presents a ticket.
     Arrive(Member, String),
-    /// Somebody says who they are, and shows a token of a session.
+    /// A connection presents a player and a resume token of a session.
     Resume(Member, SessionId, PlayerId, Token),
-    /// A member wants something; the number is theirs.
+    /// A member's request, with the member's own number for it.
     Say(Member, u64, Request),
     /// A connection has ended.
     Cut(Member),
-    /// The game of a session is over: how it went.
+    /// The game of a session has ended, with these results.
     Ended(SessionId, String),
     /// The game of a session has crashed, at this Unix time.
     Crashed(SessionId, u64),
-    /// What was to be stored of a session is.
+    /// The snapshot of a session is stored, up to this number.
     Stored(SessionId, u64),
-    /// A password has been weighed.
+    /// A password has been hashed.
     Weighed(u64, Weight),
-    /// What [`Output::Save`] asked for is done.
+    /// [`Output::Save`] is done.
     Saved(SessionId),
-    /// A session is to be closed, as the operator wants it.
+    /// The operator closes a session.
     Close(SessionId),
-    /// The process is to end, within so long.
+    /// The process is shutting down and has to be done within this time.
     Drain(u64),
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
-/// What a host wants.
+/// What a host asks its driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Answer a gateway.
+    /// Send a message to a gateway.
     Gateway(GatewayId, FromHost),
-    /// Tell all gateways.
+    /// Send a message to all gateways.
     Gateways(FromHost),
-    /// Tell a member.
+    /// Send an event to a member.
     Tell(Member, Event),
-    /// The answer to what a member wanted, by their number.
+    /// Answer a member's request, by its number.
     Answer(Member, u64, Result<(), Refusal>),
-    /// End a connection, and say why.
+    /// End a connection, with this reason.
     Close(Member, Closing),
     /// Store [`Host::snapshot`] of this session: [`Input::Stored`] with this number.
     Store(SessionId, u64),
-    /// What was stored of this session is not needed any more.
+    /// The stored snapshot of this session is no longer needed.
     Delete(SessionId),
-    /// Weigh a password, on another thread: [`Input::Weighed`] with this number.
+    /// Hash a password, on another thread: [`Input::Weighed`] with this number.
     Weigh(u64, Salt, Password),
-    /// Begin or take up this round of a session's game.
+    /// Start or resume this round of a session's game.
     Begin {
-        /// Of which session.
+        /// The session.
         session: SessionId,
-        /// Which round.
+        /// The round.
         round: u32,
-        /// Whether it may have been begun before: then it goes on from its save and log, if there are any.
+        /// Whether it may have been started before: then it resumes from its save and log, if there are any.
         again: bool,
     },
-    /// Somebody is at this seat now.
+    /// This player occupies this seat now.
     Manned(SessionId, Seat, PlayerId),
-    /// Nobody is.
+    /// The seat is vacant now.
     Unmanned(SessionId, Seat),
-    /// Somebody takes part in a session no more: the links to its game that they have are to end.
+    /// A player is no longer a member: the driver has to end their links to the game.
     Left(SessionId, PlayerId),
-    /// The game of a session is to end now.
+    /// End the game of a session now.
     Finish(SessionId),
-    /// Save the game of a session where other hosts find it, if one goes on, and end it: [`Input::Saved`].
+    /// Save the running game of a session where other hosts find it, and end it: [`Input::Saved`].
     Save(SessionId),
-    /// A session is stored for the next life of the host.
+    /// A session is stored for the host's next incarnation.
     Suspended(SessionId),
     /// A session is over; its log and saves stay.
     Over(SessionId, Ending),
-    /// Everything is stored and everybody told: the process may end.
+    /// Everything is stored and everybody is told: the process may exit.
     Done,
-    /// Nothing more before this time.
+    /// Nothing to do before this time.
     WakeAt(Option<Time>),
 }
 
@@ -165,13 +165,13 @@ struct Running {
     rest: Rest,
 }
 
-/// How far a session is that goes on elsewhere, or later.
+/// The progress of a session that is being moved or suspended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     None,
     /// Its game is being saved.
     Frozen,
-    /// Other hosts may have it.
+    /// It is offered to other hosts.
     Offered,
     Suspended,
 }
@@ -185,7 +185,7 @@ struct Grave {
     forward: Option<Forward>,
 }
 
-/// Who asked for something.
+/// The origin of a request.
 #[derive(Clone, Copy)]
 struct Asked {
     gateway: GatewayId,
@@ -200,11 +200,11 @@ enum What {
     Reserve(u64),
 }
 
-/// What a password is weighed for.
+/// The purpose of hashing a password.
 enum Work {
     Session(SessionId, u64),
     Place(GatewayId, Box<ToHost>, SessionId, Salt),
-    /// There is no such session, which is to take as long as if there were.
+    /// The session does not exist, and the answer has to take as long as if it did.
     Decoy(GatewayId, u64),
 }
 
@@ -220,26 +220,26 @@ pub struct Host {
     members: BTreeMap<Member, SessionId>,
     asks: BTreeMap<u64, Asked>,
     works: BTreeMap<u64, Work>,
-    guesses: Paces<Source>,
+    guesses: TokenBuckets<Source>,
     next: u64,
     beats: u64,
     beat_at: Time,
     beaten_at: Time,
-    /// Until when those that run may go on.
+    /// The deadline for sessions that still run.
     drain_at: Option<Time>,
-    /// When sessions are offered to others again.
+    /// When sessions are offered to other hosts again.
     offer_at: Time,
-    /// Which gateways want to know of a session that was taken over, and in which life of its host that was.
+    /// The gateways that have to hear of an adopted session, and the incarnation of the host that offered it.
     adoptions: BTreeMap<SessionId, (Incarnation, BTreeSet<GatewayId>)>,
     is_done: bool,
     outputs: VecDeque<Output>,
 }
 
-/// Sessions that were stored and cannot be taken up: their place among those that were given, and why.
+/// Stored sessions that cannot be restored: their index in the given list, and why.
 pub type Lost = Vec<(usize, Damaged)>;
 
 impl Host {
-    /// A host with what was stored of its sessions. `crashed_s` is the Unix time, if its last life did not end in order.
+    /// A host with its stored sessions. `crashed_s` is the Unix time if the last incarnation crashed.
     pub fn new(now: Time, config: HostConfig, stored: &[Vec<u8>], crashed_s: Option<u64>) -> (Host, Lost) {
         let mut host = Host {
             seal: Seal::new(&config.secret, config.life),
@@ -251,7 +251,7 @@ impl Host {
             members: BTreeMap::new(),
             asks: BTreeMap::new(),
             works: BTreeMap::new(),
-            guesses: Paces::new(GUESSES, MAX_GUESSERS),
+            guesses: TokenBuckets::new(GUESSES, MAX_GUESSERS),
             next: 0,
             beats: 0,
             beat_at: now,
@@ -266,7 +266,7 @@ impl Host {
         let mut lost = Lost::new();
         for (at, bytes) in stored.iter().enumerate() {
             match Session::restore(now, &host.config.secret, bytes, crashed_s) {
-                // Somebody else's session runs where they are.
+                // A session of another host runs there, not here.
                 Ok(session) if session.id().host != host.config.id => lost.push((at, Damaged::Unsound)),
                 Ok(session) => host.run(session),
                 Err(why) => lost.push((at, why)),
@@ -275,7 +275,7 @@ impl Host {
         (host, lost)
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input) {
         self.now = self.now.max(now);
         match input {
@@ -305,12 +305,12 @@ impl Host {
         self.pass_time();
     }
 
-    /// What is wanted next.
+    /// The next output.
     pub fn poll_output(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake_at()))
     }
 
-    /// What is to be stored of a session.
+    /// The state of a session that has to be stored.
     pub fn snapshot(&self, session: SessionId) -> Option<Vec<u8>> {
         self.running.get(&session).map(|running| running.session.snapshot())
     }
@@ -320,33 +320,34 @@ impl Host {
         self.running.values().map(|running| &running.session)
     }
 
-    /// One of them.
+    /// One of these sessions.
     pub fn session(&self, session: SessionId) -> Option<&Session> {
         self.running.get(&session).map(|running| &running.session)
     }
 
-    /// The session whose member this connection is.
+    /// The session that this connection's player is a member of.
     pub fn session_of(&self, member: Member) -> Option<SessionId> {
         self.members.get(&member).copied()
     }
 
-    /// What a member shows to take part in the game of their session.
+    /// The pass with which a member connects to the game of their session.
     pub fn pass(&self, session: SessionId, player: PlayerId) -> [u8; PASS_LEN] {
         self.passes.of(session, player)
     }
 
-    /// Whose pass this is, if they are a member of a session here.
+    /// The session and player of a pass, if they are a member of a session here.
     pub fn holder(&self, pass: &[u8]) -> Option<(&Session, PlayerId)> {
         let (session, player) = self.passes.read(pass)?;
         self.session(session).filter(|session| session.has(player)).map(|session| (session, player))
     }
 
-    /// Whether it takes no more sessions, and will end.
+    /// Whether it takes no more sessions, because it is shutting down.
     pub fn is_draining(&self) -> bool {
         self.drain_at.is_some()
     }
 
-    /// Whether nobody needs it: it has no session, no copy of one that may be on its way, and nothing on disk to tell of one that is over.
+    /// Whether it may be stopped: it has no session, no adopted copy in transit, and no stored session whose end it has
+    /// to report.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty() && self.stored_graves() == 0
     }
@@ -411,7 +412,7 @@ impl Host {
         self.outputs.push_back(Output::Gateways(FromHost::Beat(beat)));
     }
 
-    /// Something may be different from what was said last.
+    /// Something may have changed since the last beat.
     fn has_news(&mut self) {
         self.beat_at = self.beat_at.min(self.beaten_at.plus_micros(NEWS_US)).max(self.now);
     }

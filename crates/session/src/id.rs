@@ -1,4 +1,4 @@
-//! Names of hosts, sessions and requests, as they stand in messages, links and files.
+//! Ids of hosts, sessions and requests, as they appear in messages, links and files.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,30 +7,29 @@ use sametick_wire::hex;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A host: a place where sessions run. Its operator or the gateway that starts it gives it, and it keeps it over restarts.
+/// A host: a process that runs sessions. Its operator or its gateway assigns the number, which survives restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
-/// Which life of a host: one more each time its process starts.
+/// An incarnation of a host: the number grows by one each time its process starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub u32);
 
-/// A session. Only its host makes one, and everybody can see from it which host that is.
+/// A session id. Only the session's host creates it, and it names that host.
 ///
-/// Its last half cannot be guessed by who does not know the host's secret: a session that is in no list is found only by those
-/// who were given its link.
+/// Its last half cannot be guessed without the host's secret: an unlisted session is found only through its link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
-    /// Whose it is.
+    /// The host that has created it.
     pub host: HostId,
-    /// In which life of the host it began.
+    /// The incarnation of the host in which it was created.
     pub born: Incarnation,
-    /// Tells it from the others of that life.
+    /// Tells it apart from the other sessions of that incarnation.
     pub mark: u64,
 }
 
 impl SessionId {
-    /// As it is written: 32 hexadecimal digits.
+    /// The 16 bytes that are written as 32 hexadecimal digits.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         let parts = self.host.0.to_be_bytes().into_iter().chain(self.born.0.to_be_bytes());
@@ -38,7 +37,7 @@ impl SessionId {
         bytes
     }
 
-    /// From what was written.
+    /// Reads the 16 bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> SessionId {
         let whole = u128::from_be_bytes(bytes);
         SessionId {
@@ -48,24 +47,24 @@ impl SessionId {
         }
     }
 
-    /// From 32 hexadecimal digits.
+    /// Reads 32 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<SessionId> {
         hex::from_hex(text).map(SessionId::from_bytes)
     }
 }
 
-/// A request, so that it is done once however often it arrives. Whoever asks makes it up, from random bytes.
+/// An idempotency key: a request with the same key is done once. The client makes it from random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// From 32 hexadecimal digits.
+    /// Reads 32 hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Key> {
         hex::from_hex(text).map(Key)
     }
 }
 
-/// Where somebody comes from, for limits: a hash of their network. The driver makes it, and shows it to nobody.
+/// The source of a connection, for rate limits: a hash of its network. The driver makes it and never shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Source(pub u64);
 
@@ -116,7 +115,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A player in messages and snapshots: digits, as everywhere else.
+/// Serialises a player id as digits, as everywhere else.
 pub mod player {
     use super::{Deserializer, Serializer, hex, read};
     use sametick_wire::identity::PlayerId;
@@ -132,7 +131,7 @@ pub mod player {
     }
 }
 
-/// Perhaps a player.
+/// Serialises an optional player id.
 pub mod maybe_player {
     use super::{Deserialize, Deserializer, Serialize, Serializer, player};
     use sametick_wire::identity::PlayerId;
@@ -151,7 +150,7 @@ pub mod maybe_player {
     }
 }
 
-/// Players.
+/// Serialises a list of player ids.
 pub mod players {
     use super::{Deserialize, Deserializer, Serialize, Serializer, player};
     use alloc::vec::Vec;
@@ -179,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_named_by_its_host_the_hosts_life_and_something_nobody_guesses() {
+    fn a_session_id_has_the_host_its_incarnation_and_a_random_part() {
         let id = SessionId { host: HostId(0x0102), born: Incarnation(3), mark: 0xfeed_0000_0000_0001 };
         let text = "0000010200000003feed000000000001";
         assert_eq!(id.to_string(), text);

@@ -1,4 +1,4 @@
-//! What anybody asks a gateway and is answered, and how a session stands in lists. Around them is the same envelope as around
+//! Messages between a client and a gateway, and the entry of a session in lists. They use the same envelope as
 //! [`message`](crate::message).
 
 use alloc::string::String;
@@ -14,100 +14,101 @@ use crate::password::Password;
 use crate::settings::{Mode, Settings};
 use crate::ticket::Sealed;
 
-/// What anybody asks a gateway. Its `feature` in the envelope is `lobby`.
+/// A client's request to a gateway. Its `feature` in the envelope is `lobby`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", content = "payload", rename_all = "snake_case")]
 pub enum Ask {
-    /// Which sessions there are.
+    /// Lists sessions.
     List {
-        /// Of which kind.
+        /// The filter.
         filter: Filter,
-        /// To be told again whenever that has changed, in place of what was followed before.
+        /// Also send updates when the list changes, instead of those of an earlier list.
         follow: bool,
     },
-    /// What one session is like, for those who have its link.
+    /// Looks up one session by the id from its link.
     Find {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
-    /// A session.
+    /// Creates a session.
     Create {
-        /// The same when it is asked again: it is created once.
+        /// The idempotency key: a repeated request creates nothing more.
         key: Key,
-        /// What the creator is called.
+        /// The creator's name.
         name: Name,
-        /// What it is about.
+        /// The settings.
         settings: Settings,
         /// Its password.
         password: Option<Password>,
     },
-    /// To be let into a session.
+    /// Joins a session.
     Join {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// What one is called.
+        /// The player's name.
         name: Name,
-        /// Its password, if one was given.
+        /// Its password, if it has one.
         password: Option<Password>,
-        /// Where one would like to sit.
+        /// The wanted seat.
         seat: Option<Seat>,
     },
 }
 
-/// What a gateway answers.
+/// A gateway's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// These sessions.
+    /// A list of sessions.
     Sessions {
-        /// Those that have people first.
+        /// Those with players first.
         sessions: Vec<Listed>,
-        /// There are more than are told.
+        /// There are more than are listed.
         more: bool,
     },
-    /// Go there, and show the ticket within 15 s.
+    /// Connect to this host and present the ticket within 15 s.
     Go {
-        /// Which session it is.
+        /// The session.
         session: SessionId,
-        /// Where its host is reached.
+        /// The address of its host.
         address: String,
-        /// What lets you in.
+        /// The ticket.
         ticket: Sealed,
     },
-    /// No.
+    /// The request is refused.
     Refused(Refusal),
 }
 
-/// A session as lists have it.
+/// A session as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Which.
+    /// The session.
     pub session: SessionId,
-    /// What it is about.
+    /// Its settings.
     pub settings: Settings,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
-    /// How many people are there.
+    /// The number of players.
     pub players: u16,
-    /// How many there is place for.
+    /// The number of seats.
     pub seats: u16,
     /// Whether it has a password.
     pub locked: bool,
 }
 
 impl Summary {
-    /// Whether its game is played, or was, and nobody is there any more: who joins it meets nobody.
+    /// Whether its game is running or over and no player is left: a player who joins is alone.
     pub fn is_deserted(&self) -> bool {
         self.players == 0 && matches!(self.phase, Phase::Running | Phase::Results)
     }
 
-    /// Whether anybody who knows its id may be told of it. Of one with a password that is in no list only those who know the password learn that it exists.
+    /// Whether a lookup by id may answer. A session with a password that is unlisted is confirmed only to clients that
+    /// know the password.
     pub fn may_be_found(&self) -> bool {
         self.phase != Phase::Closed && (self.settings.listed || !self.locked)
     }
 }
 
-/// A session in a list, and where its host is reached: how far away that is anybody can measure there.
+/// A session in a list, with the address of its host so that clients can measure the latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// The session.
@@ -117,24 +118,24 @@ pub struct Listed {
     pub address: String,
 }
 
-/// Which sessions somebody wants to see.
+/// A filter for lists of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Filter {
-    /// Of this game.
+    /// Only this game.
     pub game: Option<Name>,
-    /// Of this mode.
+    /// Only this mode.
     pub mode: Option<Mode>,
-    /// With a place beside others, or without a place. One that [everybody has left](Summary::is_deserted) is neither.
+    /// With a free place, or without one. A [deserted](Summary::is_deserted) session matches neither.
     pub open: Option<bool>,
     /// With a password, or without.
     pub locked: Option<bool>,
-    /// With at least so many people.
+    /// With at least this many players.
     pub players: u16,
 }
 
 impl Filter {
-    /// Whether somebody wants to see this one.
+    /// Whether a session matches.
     pub fn wants(&self, summary: &Summary) -> bool {
         let Summary { settings, players, seats, locked, phase, .. } = summary;
         settings.listed

@@ -1,5 +1,5 @@
-//! What members and a session say to each other. These are the types; the envelope around them
-//! (`v`, `kind`, `seq`, `feature`, `action`, `payload`), in JSON or MessagePack, is the server's, as it is for rooms.
+//! Messages between members and a session. The envelope around these types (`v`, `kind`, `seq`, `feature`, `action`,
+//! `payload`), in JSON or MessagePack, is the server's, as it is for rooms.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,216 +17,216 @@ use crate::plan::{Group, Plan};
 use crate::settings::Settings;
 use crate::ticket::Sealed;
 
-/// Where a session is in its life.
+/// The phase of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// People gather, choose seats and get ready.
+    /// Players gather, choose seats and get ready.
     Lobby,
-    /// The game goes on.
+    /// The game runs.
     Running,
-    /// It is over, and everybody sees how it went.
+    /// The game is over, and its results are shown.
     Results,
-    /// Nothing more happens.
+    /// The session is over.
     Closed,
 }
 
-/// What a member wants. Its `feature` in the envelope is `session`.
+/// A member's request. Its `feature` in the envelope is `session`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", content = "payload", rename_all = "snake_case")]
 pub enum Request {
-    /// To sit there.
+    /// Takes a seat.
     Take {
-        /// Where.
+        /// The seat.
         seat: Seat,
     },
-    /// To sit nowhere.
+    /// Gives up the seat.
     Stand {},
-    /// To begin, or not yet.
+    /// Sets or clears the ready state.
     Ready {
-        /// Which.
+        /// The ready state.
         ready: bool,
     },
-    /// To give the own group a name, as its captain.
+    /// Renames the own group; only its captain may.
     Rename {
         /// The name.
         name: Name,
     },
-    /// To say something to all.
+    /// Sends a line of chat to all members.
     Chat {
-        /// What.
+        /// The line.
         line: Line,
     },
-    /// To start the game, as the creator.
+    /// Starts the game; only the creator may.
     Start {},
-    /// To change what the session is about, as the creator.
+    /// Changes the settings; only the creator may.
     Settings {
-        /// All of it.
+        /// All settings.
         settings: Settings,
     },
-    /// To set another password, or none, as the creator.
+    /// Sets or removes the password; only the creator may.
     Password {
-        /// Which.
+        /// The password.
         password: Option<Password>,
     },
-    /// To have somebody leave, as the creator.
+    /// Removes a player; only the creator may.
     Kick {
-        /// Whom.
+        /// The player.
         #[serde(with = "player")]
         player: PlayerId,
-        /// They cannot come back.
+        /// The player cannot rejoin.
         ban: bool,
     },
-    /// To play again with the same people, as the creator.
+    /// Returns to the lobby with the same players; only the creator may.
     Rematch {},
-    /// To leave for good.
+    /// Leaves for good.
     Leave {},
 }
 
-/// Somebody who takes part.
+/// A member as the others see them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
-    /// Who.
+    /// The player.
     #[serde(with = "player")]
     pub player: PlayerId,
-    /// What they are called: nobody else here is called so.
+    /// The name, unique in this session.
     pub name: Name,
-    /// Where they sit.
+    /// The seat.
     pub seat: Option<Seat>,
-    /// Whether they want to begin.
+    /// Whether the player is ready.
     pub ready: bool,
-    /// Whether they were cut off, and their seat waits.
+    /// Whether the connection was lost and the seat is held.
     pub away: bool,
 }
 
-/// A group as it is now.
+/// The state of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupState {
-    /// Which.
+    /// The group.
     pub group: Group,
-    /// What it is called.
+    /// Its name.
     pub name: Name,
-    /// Who came first of those who are in it.
+    /// The player who has been in the group for the longest.
     #[serde(with = "maybe_player")]
     pub captain: Option<PlayerId>,
 }
 
-/// Everything that members know of a session.
+/// The full state of a session, as members see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// Which session.
+    /// The session.
     pub session: SessionId,
-    /// All seats there could be.
+    /// All seats of the game.
     pub plan: Plan,
-    /// What it is about.
+    /// The settings.
     pub settings: Settings,
     /// Whether it has a password.
     pub locked: bool,
-    /// Where it is in its life.
+    /// The phase.
     pub phase: Phase,
-    /// How many games were begun.
+    /// The number of games started.
     pub round: u32,
-    /// How the last game went, in the game's own words (JSON).
+    /// The results of the last game, in the game's own format (JSON).
     pub results: Option<String>,
-    /// Whose session it is.
+    /// The player who created the session or has inherited it.
     #[serde(with = "maybe_player")]
     pub creator: Option<PlayerId>,
     /// The groups that take part.
     pub groups: Vec<GroupState>,
-    /// Who is there, in the order of their ids.
+    /// The members, ordered by id.
     pub people: Vec<Person>,
 }
 
-/// What members are told when something has changed. Each says how something is now, so that hearing one twice does no harm.
+/// A change that members are told of. Each event holds the new state, so that applying one twice is harmless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// You are in.
+    /// The connection is admitted.
     #[serde(rename_all = "camelCase")]
     Welcome {
-        /// Who you are here.
+        /// The player of this connection.
         #[serde(with = "player")]
         you: PlayerId,
-        /// Brings you back to your seat. Nobody else should know it.
+        /// The resume token for the seat. It is secret.
         resume_token: String,
-        /// Everything.
+        /// The full state.
         view: Box<View>,
     },
-    /// Somebody came, or something of them is different.
+    /// A member is new or has changed.
     Person(Person),
-    /// Somebody is not there any more.
+    /// A member has left.
     Left {
-        /// Who.
+        /// The player.
         #[serde(with = "player")]
         player: PlayerId,
-        /// Why.
+        /// The reason.
         why: Parting,
     },
-    /// A group is different. Groups that take no part any more are told by `about`.
+    /// A group has changed. `about` tells which groups no longer take part.
     Group(GroupState),
-    /// The session is about something else.
+    /// The settings have changed.
     About {
-        /// What.
+        /// The settings.
         settings: Settings,
         /// Whether it has a password.
         locked: bool,
     },
-    /// The session is at another point of its life.
+    /// The phase has changed.
     Phase {
-        /// Which.
+        /// The phase.
         phase: Phase,
-        /// How many games were begun.
+        /// The number of games started.
         round: u32,
-        /// How the last one went.
+        /// The results of the last game.
         results: Option<String>,
     },
-    /// The session is somebody else's.
+    /// The session has another creator.
     Creator {
-        /// Whose.
+        /// The creator.
         #[serde(with = "maybe_player")]
         creator: Option<PlayerId>,
     },
-    /// The session goes on at another host, and this connection ends.
+    /// The session has moved to another host, and this connection ends.
     Moved(Forward),
-    /// Somebody says something.
+    /// A line of chat.
     Chat {
-        /// Who.
+        /// The player.
         #[serde(with = "player")]
         player: PlayerId,
-        /// What they are called.
+        /// The player's name.
         name: Name,
-        /// What.
+        /// The line.
         line: Line,
     },
 }
 
-/// Where a session goes on.
+/// Where a session has moved to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forward {
-    /// Which it is there.
+    /// Its id there.
     pub session: SessionId,
-    /// Where its new host is reached.
+    /// The address of its new host.
     pub address: String,
-    /// What lets one in within 15 s; without it one joins as one who was in it already.
+    /// The ticket for the new host, good for 15 s; without it a member joins again and is recognised.
     pub ticket: Option<Sealed>,
 }
 
-/// Why somebody is not there any more.
+/// Why a member has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parting {
-    /// They wanted to go.
+    /// The player left.
     Left,
-    /// They were cut off and have not come back in time.
+    /// The connection was lost, and the player did not return in time.
     Released,
-    /// The creator wanted it.
+    /// The creator removed the player.
     Kicked,
-    /// The creator wanted it, and they cannot come back.
+    /// The creator removed the player, who cannot rejoin.
     Banned,
 }
 
 impl View {
-    /// What it is like after an event.
+    /// Applies an event.
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::Welcome { view, .. } => self.clone_from(view),
@@ -253,58 +253,58 @@ impl View {
     }
 }
 
-/// Why something is not done. Its name is the `code` of an error in the envelope.
+/// Why a request is refused. Its name is the `code` of an error in the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// There is no such session, or the password is wrong: nobody is told which.
+    /// The session does not exist, or the password is wrong: the client is not told which.
     NotFound,
-    /// Everybody has a place already.
+    /// All places are taken.
     Full,
-    /// Somebody else sits there, or is about to.
+    /// Another player has the seat, or a ticket for it.
     SeatTaken,
-    /// There is no such seat in this session.
+    /// The session has no such seat.
     NoSuchSeat,
-    /// One has to sit somewhere first.
+    /// The player needs a seat first.
     NoSeat,
-    /// There is nobody like that here.
+    /// There is no such player in the session.
     NoSuchPlayer,
-    /// Not at this point of the session's life.
+    /// Not possible in this phase.
     NotNow,
-    /// Only its creator may.
+    /// Only the creator may.
     NotCreator,
-    /// Only the captain of a group may.
+    /// Only the captain of the group may.
     NotCaptain,
-    /// In some group nobody is ready, or nobody sits anywhere.
+    /// No seat is taken, or a group with players has none who is ready.
     NotReady,
-    /// While a game goes on, one stays in one's group.
+    /// While a game runs, players stay in their group.
     OtherGroup,
-    /// The creator does not want them back.
+    /// The creator has banned the player.
     Banned,
-    /// Too much at once: later.
+    /// The rate limit is exceeded: try later.
     TooFast,
-    /// Too many guesses at passwords: later.
+    /// Too many password guesses: try later.
     TooManyGuesses,
-    /// Too much to do at the moment: again in a second.
+    /// Overloaded: try again in a second.
     Busy,
-    /// The game cannot be had like this.
+    /// The game does not support these settings.
     BadSettings,
-    /// The host has the game crash again and again; its log is kept.
+    /// The game has crashed too often; its log is kept.
     Quarantined,
     /// The session is over.
     Over,
-    /// No host has a place for another session.
+    /// No host has room for another session.
     NoHost,
-    /// The host does not answer: again in a moment, with the same key.
+    /// The host does not answer: try again with the same key.
     Unavailable,
-    /// The server is about to stop.
+    /// The server is shutting down.
     Stopping,
-    /// The host has not been heard of for a long time. Should it come back, the session goes on.
+    /// The host has not been heard of for a long time. If it comes back, the session resumes.
     Lost,
 }
 
 impl Refusal {
-    /// All of them.
+    /// All refusals.
     pub const ALL: [Refusal; 22] = [
         Refusal::NotFound,
         Refusal::Full,
@@ -330,19 +330,19 @@ impl Refusal {
         Refusal::Lost,
     ];
 
-    /// For people: a sentence.
+    /// A sentence for people.
     pub fn message(self) -> &'static str {
         match self {
             Refusal::NotFound => "there is no such session, or its password is another",
             Refusal::Full => "the session is full",
-            Refusal::SeatTaken => "somebody else has this seat",
+            Refusal::SeatTaken => "another player has this seat",
             Refusal::NoSuchSeat => "this session has no such seat",
             Refusal::NoSeat => "choose a seat first",
             Refusal::NoSuchPlayer => "there is nobody like that in this session",
             Refusal::NotNow => "this cannot be done now",
             Refusal::NotCreator => "only the creator of the session may do this",
             Refusal::NotCaptain => "only the captain of the group may do this",
-            Refusal::NotReady => "every group with somebody in it needs somebody who is ready",
+            Refusal::NotReady => "every group with players in it needs one who is ready",
             Refusal::OtherGroup => "while the game goes on, you stay in your group",
             Refusal::Banned => "the creator of the session does not want you back",
             Refusal::TooFast => "that was too fast; wait a little",
@@ -371,19 +371,19 @@ impl fmt::Display for Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Nobody came, or all have gone before a game began.
+    /// No player came, or all left before a game started.
     Unclaimed,
-    /// Nobody has done anything in the lobby for a long time.
+    /// There was no activity in the lobby for a long time.
     Idle,
-    /// All have gone while a game went on.
+    /// All players left while a game was running.
     Abandoned,
-    /// The results have been there for as long as they are kept.
+    /// The time for showing the results is over.
     Finished,
-    /// The game crashed again and again.
+    /// The game crashed too often.
     Quarantined,
-    /// It goes on at another host.
+    /// It moved to another host.
     Moved,
-    /// The operator wanted it.
+    /// The operator closed it.
     Stopped,
 }
 
@@ -391,19 +391,19 @@ pub enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closing {
-    /// The ticket is no good: join again.
+    /// The ticket is invalid: join again.
     BadTicket,
-    /// The token is no good: join again.
+    /// The token is invalid: join again.
     BadToken,
-    /// You have come back over another connection.
+    /// The player has resumed over another connection.
     CameBack,
-    /// You wanted to go.
+    /// The player left.
     Left,
-    /// The creator wanted it.
+    /// The creator removed the player.
     Kicked,
-    /// The creator wanted it, and does not want you back.
+    /// The creator removed and banned the player.
     Banned,
-    /// The host stops, and the session goes on when it is back: come back with your token.
+    /// The host is shutting down, and the session resumes when it is back: come back with the token.
     Suspended,
     /// The session is over.
     Over(Ending),

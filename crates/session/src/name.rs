@@ -1,12 +1,13 @@
-//! What people write and others read: names, labels, lines of chat. Two that look alike by tricks become one and the same.
+//! Text that people write and others read: names, labels, lines of chat. Normalises it so that invisible differences
+//! vanish.
 //!
-//! The rule, for all of them:
-//! - every kind of blank is a space, blanks in a row are one, and there are none at the ends;
-//! - what cannot be seen is left out: control characters, marks that turn the direction of writing, zero widths, joiners,
-//!   variation selectors, tags, private use and what is no character;
+//! The rules, for all of them:
+//! - every kind of blank becomes a space, blanks in a row become one, and those at the ends are removed;
+//! - invisible characters are removed: control characters, marks of the writing direction, zero widths, joiners,
+//!   variation selectors, tags, private use and noncharacters;
 //! - a letter that can be written in two ways, as one character or as a letter and its marks, is written in one (NFC);
 //! - of combining marks in a row two are kept, and none at the beginning;
-//! - what is left has to have something in it, and to be no longer than it may be, in characters and in bytes.
+//! - the result must not be empty, nor longer than its limits in characters and in bytes.
 
 use alloc::string::String;
 use core::fmt;
@@ -26,34 +27,34 @@ pub const MAX_LINE_CHARS: usize = 280;
 /// The most bytes of a line of chat: four for each character would let a flood of emoji through.
 pub const MAX_LINE_BYTES: usize = 600;
 
-/// Marks on one letter: what the languages of the world need, and no towers.
+/// The most combining marks on one letter: enough for all languages, too few for stacks of them.
 const MAX_MARKS: usize = 2;
 
-/// Why a text is not taken.
+/// Why a text is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untidy {
-    /// Nothing is left of it.
+    /// Nothing is left after normalisation.
     Empty,
     /// It is too long.
     TooLong,
 }
 
-/// A name of somebody or something, as it is shown.
+/// A name of a player, group or session, as it is shown.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Name(String);
 
 impl Name {
-    /// From what somebody wrote.
+    /// Normalises and checks a text.
     pub fn parse(text: &str) -> Result<Name, Untidy> {
         tidy(text, MAX_NAME_CHARS, MAX_NAME).map(Name)
     }
 
-    /// Whether two are read as one.
+    /// Whether two names are read alike.
     pub fn is_like(&self, other: &Name) -> bool {
         self.0.chars().flat_map(char::to_lowercase).eq(other.0.chars().flat_map(char::to_lowercase))
     }
 
-    /// This name with a number, cut so that both fit.
+    /// This name with a number appended, shortened to fit.
     pub fn numbered(&self, number: usize) -> Name {
         let end = alloc::format!(" {number}");
         let mut name: String = self.0.chars().take(MAX_NAME_CHARS - end.len()).collect();
@@ -69,7 +70,7 @@ impl Name {
 pub struct Line(String);
 
 impl Line {
-    /// From what somebody wrote.
+    /// Normalises and checks a text.
     pub fn parse(text: &str) -> Result<Line, Untidy> {
         tidy(text, MAX_LINE_CHARS, MAX_LINE_BYTES).map(Line)
     }
@@ -144,13 +145,13 @@ fn tidy(text: &str, max_chars: usize, max_bytes: usize) -> Result<String, Untidy
     if out.is_empty() { Err(Untidy::Empty) } else { Ok(out) }
 }
 
-/// Whether every letter of a text can be seen, and none of them changes how others are drawn: no control characters, no marks for the
-/// direction of writing, nothing without a width.
+/// Whether every letter of a text is visible and none changes how others are drawn: no control characters, no marks of
+/// the writing direction, nothing without a width.
 pub fn is_printable(text: &str) -> bool {
     !text.chars().any(is_unseen)
 }
 
-/// Also what is drawn as nothing and has a width.
+/// Includes letters that are drawn as nothing but have a width.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace()
         || matches!(
@@ -171,7 +172,7 @@ fn is_unseen(letter: char) -> bool {
         || letter as u32 & 0xfffe == 0xfffe
 }
 
-/// The blocks of marks that go on any letter; those of single scripts are few on a letter by themselves.
+/// The blocks of marks that combine with any letter; marks of a single script are few on a letter anyway.
 fn is_mark(letter: char) -> bool {
     matches!(letter,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tricks_come_to_nothing() {
+    fn invisible_and_stacked_characters_are_normalised_away() {
         let table = [
             ("Ada", "Ada"),
             ("  Ada \t\n Lovelace\u{a0}", "Ada Lovelace"),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_a_length_in_characters_and_in_bytes() {
+    fn length_is_limited_in_characters_and_in_bytes() {
         assert!(Name::parse(&"x".repeat(MAX_NAME_CHARS)).is_ok());
         assert_eq!(Name::parse(&"x".repeat(MAX_NAME_CHARS + 1)), Err(Untidy::TooLong));
         assert!(Name::parse(&"林".repeat(MAX_NAME / 3)).is_ok());
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_read_as_one_get_a_number() {
+    fn names_that_read_alike_get_a_number() {
         let name = |text: &str| Name::parse(text).unwrap();
         assert!(name("ADA").is_like(&name("ada")) && !name("Ada").is_like(&name("Bob")));
         assert_eq!(&*name("Ada").numbered(2), "Ada 2");
@@ -235,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_tidy_stays_as_it_is(text in "\\PC{0,40}|[\u{0}-\u{20}\u{200b}-\u{2069}\u{300}-\u{310}ae\u{344}\u{1100}-\u{1200}]{0,40}") {
+        fn normalised_text_is_unchanged_by_parsing_again(text in "\\PC{0,40}|[\u{0}-\u{20}\u{200b}-\u{2069}\u{300}-\u{310}ae\u{344}\u{1100}-\u{1200}]{0,40}") {
             if let Ok(name) = Name::parse(&text) {
                 prop_assert_eq!(Name::parse(&name), Ok(name.clone()));
                 prop_assert!(name.chars().count() <= MAX_NAME_CHARS && name.len() <= MAX_NAME);

@@ -1,4 +1,4 @@
-//! Passwords of sessions: kept as what a slow hash makes of them, compared in constant time, guessed slowly.
+//! Passwords of sessions: stored as slow hashes, compared in constant time, with rate-limited guesses.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,52 +7,52 @@ use sametick_wire::access::stretch;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::pace::Limit;
+use sametick_wire::rate_limit::RateLimit;
 
 /// The longest password, in bytes.
 pub const MAX_PASSWORD: usize = 64;
 
-/// How often one source may try: ten mistyped words, then one every six seconds.
-pub const GUESSES: Limit = Limit { every_us: 6_000_000, burst: 10 };
+/// The rate limit of guesses for one source: ten mistyped passwords, then one every six seconds.
+pub const GUESSES: RateLimit = RateLimit::every_us(6_000_000, 10);
 
-/// How often all together may try one session: those who know the word are few, those who guess may be many.
-pub const GUESSES_OF_ALL: Limit = Limit { every_us: 500_000, burst: 60 };
+/// The rate limit of guesses at one session, for all sources together: an attacker may have many sources.
+pub const GUESSES_OF_ALL: RateLimit = RateLimit::every_us(500_000, 60);
 
-/// So many sources have a limit of their own; more than that share one.
+/// The most sources with a rate limiter of their own; further ones share one.
 pub const MAX_GUESSERS: usize = 4_096;
 
-/// What somebody typed. Shown to nobody.
+/// The password that a player typed. It is never shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Password(String);
 
 impl Password {
-    /// From what was typed; none if it is empty or too long.
+    /// Checks the text; none if it is empty or too long.
     pub fn new(typed: &str) -> Option<Password> {
         (1..=MAX_PASSWORD).contains(&typed.len()).then(|| Password(typed.into()))
     }
 
-    /// Whether it is one: what was read from a message may be anything.
+    /// Whether the length is valid: a deserialised value may have any.
     pub fn is_sound(&self) -> bool {
         (1..=MAX_PASSWORD).contains(&self.0.len())
     }
 
-    /// What it comes down to with a salt: 19 MiB and some tens of milliseconds, so not on a thread that has other things to do.
+    /// Hashes it with a salt: 19 MiB and some tens of milliseconds, so call it on a thread of its own.
     pub fn weigh(&self, salt: Salt) -> Weight {
         Weight(stretch(&self.0, &salt.0))
     }
 
-    /// The same at no cost, for tests.
+    /// A cheap hash, for tests.
     #[doc(hidden)]
     pub fn weigh_lightly(&self, salt: Salt) -> Weight {
         Weight(*blake3::Hasher::new().update(&salt.0).update(self.0.as_bytes()).finalize().as_bytes())
     }
 }
 
-/// Makes equal passwords come down to different weights.
+/// Makes the hashes of equal passwords differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salt(pub [u8; 16]);
 
-/// What a password comes down to. Compared in constant time.
+/// The hash of a password. Compared in constant time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Weight([u8; 32]);
 
@@ -64,12 +64,12 @@ impl PartialEq for Weight {
 
 impl Eq for Weight {}
 
-/// What is kept of a password.
+/// A password as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
-    /// With which it was weighed.
+    /// The salt of the hash.
     pub salt: Salt,
-    /// What it came down to.
+    /// The hash.
     pub weight: Weight,
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_told_by_its_weight_and_shown_to_nobody() {
+    fn a_password_is_compared_by_its_hash_and_never_shown() {
         let word = |text| Password::new(text).unwrap();
         let salt = Salt([7; 16]);
         assert_eq!(word("open").weigh(salt), word("open").weigh(salt));

@@ -1,4 +1,4 @@
-//! What gateways and hosts say to each other. Any of it may be lost, come twice or late.
+//! Messages between gateways and hosts. Any of them may be lost, duplicated or late.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,128 +17,128 @@ use crate::plan::MAX_SEATS;
 use crate::settings::{Mode, Settings};
 use crate::ticket::{Admission, Sealed};
 
-/// The most sessions of a host: what it says every two seconds has to stay small.
+/// The most sessions of a host: a beat has to stay small.
 pub const MAX_SESSIONS: usize = 1_024;
 
-/// The most kinds of games a host has.
+/// The most games that a host offers.
 pub const MAX_OFFERS: usize = 64;
 
-/// What a gateway asks a host.
+/// A gateway's message to a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToHost {
-    /// To have a session. Asked again with the same key, it is the same session.
+    /// Creates a session. Repeated with the same key, it is the same session.
     Place {
-        /// Which request.
+        /// The idempotency key.
         key: Key,
-        /// Who wants it.
+        /// The creator.
         #[serde(with = "player")]
         player: PlayerId,
-        /// What they are called.
+        /// The creator's name.
         name: Name,
-        /// What it is about.
+        /// The settings.
         settings: Settings,
         /// Its password.
         password: Option<Password>,
     },
-    /// To let somebody in.
+    /// Reserves a place for a player.
     Reserve {
-        /// The gateway's own number for it.
+        /// The gateway's own number for the request.
         ask: u64,
-        /// Into which session.
+        /// The session.
         session: SessionId,
-        /// Whom.
+        /// The player.
         #[serde(with = "player")]
         player: PlayerId,
-        /// What they are called.
+        /// The player's name.
         name: Name,
-        /// What they say the password is.
+        /// The password that the player gave.
         password: Option<Password>,
-        /// Where they would like to sit.
+        /// The wanted seat.
         seat: Option<Seat>,
-        /// Where they come from.
+        /// The source of the player's connection.
         source: Source,
     },
-    /// To take over a session of another host. Asked again, it is the same session.
+    /// Adopts a session of another host. Repeated, it is the same session.
     Adopt {
-        /// What it is called there.
+        /// Its id there.
         from: SessionId,
-        /// In which life of its host.
+        /// The incarnation of that host.
         life: Incarnation,
-        /// What is stored of it.
+        /// Its snapshot.
         #[serde(deserialize_with = "at_most::<_, _, MAX_STORED>")]
         stored: Vec<u8>,
     },
-    /// Another host has taken a session over.
+    /// Another host has adopted a session.
     Moved {
-        /// Which.
+        /// The session.
         from: SessionId,
-        /// In which life of its host.
+        /// The incarnation of its host.
         life: Incarnation,
-        /// Where it goes on.
+        /// Where it has moved to.
         to: Forward,
-        /// For who is in it.
+        /// The tickets of its members.
         #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
         admissions: Vec<Admission>,
     },
-    /// No other host takes a session over.
+    /// No other host adopts the session.
     Stay(SessionId),
 }
 
-/// The most bytes of what is stored of a session.
+/// The most bytes of a session's snapshot.
 pub const MAX_STORED: usize = 64 << 10;
 
-/// What a host says to gateways.
+/// A host's message to gateways.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromHost {
-    /// How it is, every two seconds and when something has changed.
+    /// The host's state, every two seconds and after a change.
     Beat(Beat),
-    /// It ends in order, and says nothing more in this life.
+    /// It shuts down in order, and sends nothing more in this incarnation.
     Bye(Incarnation),
     /// The answer to `Place`.
     Placed {
-        /// Which request.
+        /// The idempotency key.
         key: Key,
-        /// The session, or why there is none.
+        /// The place in the session, or the reason for a refusal.
         answer: Result<Granted, Refusal>,
     },
     /// The answer to `Reserve`.
     Reserved {
         /// The gateway's number.
         ask: u64,
-        /// The place, or why there is none. The session is as it is said here, also if a list says something else.
+        /// The place, or the reason for a refusal. The state of the session in it overrides that of a list.
         answer: Result<Granted, Refusal>,
-        /// Whether there is such a session at all; never told to whoever asked.
+        /// Whether the session exists; never told to the client.
         exists: bool,
     },
-    /// It is about to end, and has a session that could go on elsewhere. Said every second.
+    /// The host is shutting down and offers a session to other hosts. Sent every second.
     Offer {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// In which life of its host.
+        /// The incarnation of its host.
         life: Incarnation,
-        /// What it is about.
+        /// Its settings.
         settings: Settings,
-        /// What is stored of it.
+        /// Its snapshot.
         #[serde(deserialize_with = "at_most::<_, _, MAX_STORED>")]
         stored: Vec<u8>,
     },
     /// The answer to `Adopt`.
     Adopted {
-        /// What it is called at the old host.
+        /// Its id at the old host.
         from: SessionId,
-        /// In which life of its host.
+        /// The incarnation of that host.
         life: Incarnation,
-        /// What it is called now, or why it is not.
+        /// The adopted session, or the reason for a refusal.
         answer: Result<Adopted, Refusal>,
     },
 }
 
-/// A session that was taken over.
+/// A session that was adopted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adopted {
-    /// What it is called now.
+    /// Its new id.
     pub session: SessionId,
-    /// For who is in it.
+    /// The tickets of its members.
     #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
     pub admissions: Vec<Admission>,
 }
@@ -146,56 +146,57 @@ pub struct Adopted {
 /// A place in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Granted {
-    /// What lets its player in.
+    /// The player's ticket.
     pub ticket: Sealed,
-    /// The session.
+    /// The state of the session.
     pub standing: Standing,
-    /// In which life of the host.
+    /// The incarnation of the host.
     pub life: Incarnation,
-    /// How many beats the host had sent in it when it said so.
+    /// The number of beats that the host had sent in it before this answer.
     pub beats: u64,
 }
 
-/// A session as its host tells gateways of it.
+/// The state of a session as its host reports it to gateways.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// What lists have of it.
+    /// Its entry in lists.
     pub summary: Summary,
-    /// By which request it was made.
+    /// The key of the request that created it.
     pub key: Key,
 }
 
-/// How a host is.
+/// The state of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
-    /// In which life.
+    /// Its incarnation.
     pub life: Incarnation,
-    /// How many it has sent before in this life: an older one is no news.
+    /// The number of beats before it in this incarnation: an older beat is ignored.
     pub number: u64,
-    /// Where players reach it.
+    /// The address where players reach it.
     pub address: String,
-    /// How many sessions it takes.
+    /// The most sessions that it takes.
     pub capacity: u16,
-    /// It takes no more, and will end.
+    /// It takes no more sessions, because it is shutting down.
     pub is_draining: bool,
-    /// What can be played there.
+    /// The games that it offers.
     #[serde(deserialize_with = "at_most::<_, _, MAX_OFFERS>")]
     pub offers: Vec<(Name, Mode)>,
     /// All its sessions.
     #[serde(deserialize_with = "at_most::<_, _, MAX_SESSIONS>")]
     pub sessions: Vec<Standing>,
-    /// So much else that it is needed for and that is in no list: see [`Host::is_idle`](crate::host::Host::is_idle).
+    /// The number of other things it is needed for that are in no list: see
+    /// [`Host::is_idle`](crate::host::Host::is_idle).
     pub others: u16,
 }
 
 impl Key {
-    /// The key by which a session of another host is taken over: in each life a host freezes it once, and in the next it may have
-    /// gone on from there.
+    /// The key for adopting a session of another host: a host freezes a session once in each incarnation, and in the
+    /// next the session may have gone on.
     pub fn of_move(from: SessionId, life: Incarnation) -> Key {
         Key(from.to_bytes()).of(PlayerId(life.0.into()))
     }
 
-    /// The key of a request for one player: nobody else's is the same.
+    /// Scopes a key to one player: two players never share one.
     pub fn of(self, player: PlayerId) -> Key {
         let mut hasher = blake3::Hasher::new_derive_key("sametick 2026 key of a request");
         hasher.update(&self.0).update(&player.to_bytes());

@@ -1,4 +1,4 @@
-//! The seats of a game: groups of them, such as the consoles of ships. Pong has one group of four.
+//! The seats of a game, in groups such as the consoles of ships. Pong has one group of four.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,19 +11,19 @@ use crate::name::Name;
 /// The most groups of a game.
 pub const MAX_GROUPS: usize = 32;
 
-/// The most seats of a session: who is where has to fit one message.
+/// The most seats of a session: the seats of all players have to fit one message.
 pub const MAX_SEATS: usize = 256;
 
-/// A number of a group.
+/// The number of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Group(pub u8);
 
-/// A group as the game has it.
+/// A group as the game defines it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupPlan {
-    /// What it is called until its captain gives it a name.
+    /// Its name until its captain changes it.
     pub name: Name,
-    /// What its seats are called.
+    /// The names of its seats.
     pub seats: Vec<Name>,
 }
 
@@ -34,7 +34,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// From its groups; none if there are too many, or no seats in one.
+    /// A plan of these groups; none if there are too many, or one has no seats.
     pub fn new(groups: Vec<GroupPlan>) -> Option<Plan> {
         let seats: usize = groups.iter().map(|group| group.seats.len()).sum();
         let is_sound = (1..=MAX_GROUPS).contains(&groups.len())
@@ -43,7 +43,7 @@ impl Plan {
         is_sound.then_some(Plan { groups })
     }
 
-    /// So many groups of seats with these names. None as for [`Plan::new`], or if a name is none.
+    /// This many groups of seats with these names. None as for [`Plan::new`], or if a name is invalid.
     pub fn uniform(group: &str, groups: usize, seats: &[&str]) -> Option<Plan> {
         let name = Name::parse(group).ok()?;
         let seats: Option<Vec<Name>> = seats.iter().map(|seat| Name::parse(seat).ok()).collect();
@@ -60,7 +60,7 @@ impl Plan {
         &self.groups
     }
 
-    /// How many seats the first groups have.
+    /// The number of seats of the first groups.
     pub fn seats_of(&self, groups: u8) -> usize {
         self.groups.iter().take(groups.into()).map(|group| group.seats.len()).sum()
     }
@@ -72,7 +72,7 @@ impl Plan {
         from as u16..(from + count) as u16
     }
 
-    /// Which group a seat is in.
+    /// The group of a seat.
     pub fn group_of(&self, seat: Seat) -> Option<Group> {
         let all = (0..self.groups.len() as u8).map(Group);
         all.into_iter().find(|group| self.seats_in(*group).contains(&seat.0))

@@ -1,8 +1,8 @@
-//! The life of one session, LOBBY → RUNNING → RESULTS → CLOSED, as a machine that its host owns.
+//! The life cycle of one session, LOBBY → RUNNING → RESULTS → CLOSED, as a state machine that its host owns.
 //!
-//! After each [`Session::handle`], [`Session::poll_output`] is called until it says [`Output::WakeAt`]. Nobody is told anything
-//! before it is stored: [`Output::Store`] goes out, [`Input::Stored`] comes back, and what waited for it follows. A driver that
-//! keeps nothing answers at once.
+//! After each [`Session::handle`], the driver calls [`Session::poll_output`] until it returns [`Output::WakeAt`].
+//! Members are told of a change only once it is stored: [`Output::Store`] goes out, [`Input::Stored`] comes back, and
+//! what waited for it follows. A driver that stores nothing answers at once.
 
 mod joining;
 mod kept;
@@ -23,191 +23,193 @@ use sametick_wire::identity::{PlayerId, Token};
 use crate::id::{Key, SessionId};
 use crate::message::{Closing, Ending, Event, Forward, Parting, Phase, Refusal, Request, View};
 use crate::name::Name;
-use crate::pace::{Limit, Pace};
 use crate::password::{Lock, Password, Salt, Weight};
 use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::ticket::{Admission, Ticket, Tokens};
 pub use kept::Damaged;
 pub(crate) use kept::Kept;
+use sametick_wire::rate_limit::{RateLimit, TokenBucket};
 
-/// For how long a seat waits for who was cut off (B9).
+/// How long the seat of a disconnected player is held (B9).
 pub const WINDOW_US: u64 = sametick_wire::claims::HOLD_US;
 
-/// After so long without anybody a lobby closes: nobody came, or all have gone.
+/// A lobby without any member closes after this time.
 pub const UNCLAIMED_US: u64 = 30_000_000;
 
-/// After so long without anything done a lobby closes (B7).
+/// A lobby without activity closes after this time (B7).
 pub const IDLE_US: u64 = 30 * 60_000_000;
 
-/// For how long results are kept (B7).
+/// How long results are kept (B7).
 pub const RESULTS_US: u64 = 5 * 60_000_000;
 
-/// For how long a game goes on with nobody there at all.
+/// How long a game goes on without any connected player.
 pub const ABANDONED_US: u64 = 5 * 60_000_000;
 
-/// For how long an old token is good after the first word over a link that was given a new one.
+/// How long an old token stays valid after the first message over the link that got its successor.
 pub const GRACE_US: u64 = 10_000_000;
 
-/// So many crashes within so long, and the game is stopped for good.
+/// A game that crashes this often within [`CRASHES_WITHIN_S`] is stopped for good.
 pub const MAX_CRASHES: usize = 3;
 /// See [`MAX_CRASHES`].
 pub const CRASHES_WITHIN_S: u64 = 60;
 
-/// For how long a session that has come from another host waits for who is in it: the host may have to come back to tell them.
+/// How long a session from another host waits for its members: the old host may have to restart before it can tell
+/// them.
 pub const DORMANT_US: u64 = 5 * 60_000_000;
 
-/// How often somebody may say something to all.
-pub const CHAT: Limit = Limit { every_us: 1_000_000, burst: 5 };
+/// The rate limit of chat, for each member.
+pub const CHAT: RateLimit = RateLimit::every_us(1_000_000, 5);
 
-/// So many are kept out at once; the one that was first is let in again then.
+/// The most banned players; a further ban lifts the oldest one.
 pub const MAX_BANNED: usize = 256;
 
-/// So many passwords are weighed for one session at once.
+/// The most passwords that are hashed for one session at once.
 pub const MAX_WORKS: usize = 8;
 
 /// The most bytes of results.
 pub const MAX_RESULTS: usize = 16 << 10;
 
-/// While so much waits to be stored, nothing more is asked of a session.
+/// The most outputs that wait for storage; beyond it, the session refuses requests.
 const MAX_WAITING: usize = 4_096;
 
 /// What happens to a session.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Somebody would like to come in. Answered with [`Output::Reserved`].
+    /// A player asks for a place. Answered with [`Output::Reserved`].
     Reserve(Reserve),
-    /// A password has been weighed.
+    /// A password has been hashed.
     Weighed(u64, Weight),
-    /// Somebody shows a ticket that is good but may have been used.
+    /// A connection presents a ticket that is authentic but may have been used.
     Arrive(Member, Ticket),
-    /// Somebody says who they are and shows a token.
+    /// A connection presents a player and a resume token.
     Resume(Member, PlayerId, Token),
-    /// A member wants something; the number is theirs. Answered with [`Output::Answer`].
+    /// A member's request, with the member's own number for it. Answered with [`Output::Answer`].
     Say(Member, u64, Request),
     /// A member's connection has ended without a goodbye.
     Cut(Member),
-    /// The game is over: how it went.
+    /// The game has ended, with these results.
     Ended(String),
-    /// The game has crashed, and its host has not, at this Unix time.
+    /// The game has crashed without its host, at this Unix time.
     Crashed(u64),
     /// What [`Session::snapshot`] gave for this number is stored.
     Stored(u64),
-    /// The session is to be closed.
+    /// Close the session.
     Close(Ending),
-    /// The host stops: nothing more is done until it is known where the session goes on. Answered with [`Output::Frozen`].
+    /// The host is shutting down: nothing changes until it is known where the session goes on. Answered with
+    /// [`Output::Frozen`].
     Freeze,
-    /// Another host has taken it over: there, and these are the tickets for it.
+    /// Another host has adopted the session: its new place, and the tickets for it.
     Moved(Forward, Vec<Admission>),
-    /// The host that wants to move it here has not heard what [`Output::Adopted`] said.
+    /// The host that moves the session here has not received the answer to [`Output::Adopted`].
     Again,
-    /// The host stops: the session goes on when it is back.
+    /// The host is shutting down: the session resumes in its next incarnation.
     Suspend,
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
-/// Somebody who would like to come in.
+/// A player who asks for a place.
 #[derive(Clone, Debug)]
 pub struct Reserve {
-    /// The asker's own number for it.
+    /// The caller's own number for the request.
     pub ask: u64,
-    /// Who.
+    /// The player.
     pub player: PlayerId,
-    /// What they are called.
+    /// The player's name.
     pub name: Name,
-    /// What they say the password is.
+    /// The password that the player gave.
     pub password: Option<Password>,
-    /// Where they would like to sit.
+    /// The wanted seat.
     pub seat: Option<Seat>,
-    /// They have made the session, and need no password.
+    /// The player has created the session, and needs no password.
     pub is_maker: bool,
 }
 
-/// What a session wants.
+/// What a session asks its driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The answer to [`Input::Reserve`] with this number.
     Reserved(u64, Result<Ticket, Refusal>),
-    /// Weigh a password, on another thread: [`Input::Weighed`] with this number.
+    /// Hash a password, on another thread: [`Input::Weighed`] with this number.
     Weigh(u64, Salt, Password),
     /// Store [`Session::snapshot`]: [`Input::Stored`] with this number, or a later one.
     Store(u64),
-    /// Tell a member.
+    /// Send an event to a member.
     Tell(Member, Event),
-    /// The answer to what a member wanted, by their number.
+    /// Answer a member's request, by its number.
     Answer(Member, u64, Result<(), Refusal>),
-    /// End a connection, and say why.
+    /// End a connection, with this reason.
     Close(Member, Closing),
-    /// Begin this round of the game, all seats without anybody; or go on with it from its save and log.
+    /// Start this round of the game with all seats vacant, or resume it from its save and log.
     Begin {
-        /// Which round.
+        /// The round.
         round: u32,
-        /// Whether it may have been begun before: then it goes on from its save and log, if there are any.
+        /// Whether it may have been started before: then it resumes from its save and log, if there are any.
         again: bool,
     },
-    /// Somebody is at this seat now.
+    /// This player occupies this seat now.
     Manned(Seat, PlayerId),
-    /// Nobody is at this seat now: an autopilot may have it.
+    /// The seat is vacant now: an autopilot may take it.
     Unmanned(Seat),
-    /// Somebody takes part no more, wherever they sat and whether they were connected: whatever is open of theirs is to end.
+    /// A player, seated or not, connected or not, is no longer a member: the driver has to end all their links.
     Left(PlayerId),
-    /// The game is to end now, whatever its state.
+    /// End the game now, whatever its state.
     Finish,
-    /// The session is over, and everybody was told: nothing more happens. What was stored of it may be deleted.
+    /// The session is over and all members are told: nothing more happens. Its snapshot may be deleted.
     Closed(Ending),
-    /// Nothing more is done, and that is stored: save the game, if one goes on, and end it.
+    /// The frozen state is stored: save the running game, if there is one, and end it.
     Frozen,
-    /// It was taken over, and is stored: these tickets are for who is in it.
+    /// The adopted session is stored: these are the tickets of its members.
     Adopted(Vec<Ticket>),
-    /// Everybody was told that the host stops: nothing more happens. What was stored stays.
+    /// All members are told that the host is shutting down: nothing more happens. The snapshot stays.
     Suspended,
-    /// Nothing more before this time.
+    /// Nothing to do before this time.
     WakeAt(Option<Time>),
 }
 
-/// Where a member of the session is.
+/// A member's presence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     On(Member),
-    /// Cut off; the seat waits until then.
+    /// Disconnected; the seat is held until this time.
     Away(Time),
 }
 
-/// What is known of a member, and is not kept.
+/// The state of a member that is not stored.
 #[derive(Clone, Debug)]
 struct Presence {
     place: Place,
-    /// The token that was given over this link.
+    /// The serial number of the token that was given over this link.
     serial: u32,
-    /// Something was said over this link: its token has arrived.
+    /// A message has arrived over this link, so its token has arrived too.
     is_heard: bool,
-    /// From when on only this token and later ones are good.
+    /// From this time on, only tokens from this serial number on are valid.
     grace: Option<(Time, u32)>,
-    chat: Pace,
+    chat: TokenBucket,
 }
 
-/// Somebody who has a ticket and has not arrived.
+/// A player who has a ticket and has not arrived.
 #[derive(Clone, Debug)]
 struct Expected {
     name: Name,
     ticket: Ticket,
 }
 
-/// What a password is weighed for.
+/// The purpose of hashing a password.
 #[derive(Clone, Debug)]
 enum Work {
     Join(Reserve, Salt),
     Lock(Member, u64, Salt),
 }
 
-/// Whether anything is done.
+/// Whether the session is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     None,
-    /// Not until it is known where the session goes on.
+    /// Inactive until it is known where the session goes on.
     Frozen,
-    /// Not in this life of the host.
+    /// Inactive for the rest of this incarnation of the host.
     Suspended,
 }
 
@@ -220,47 +222,47 @@ pub struct Session {
     links: BTreeMap<Member, PlayerId>,
     expected: BTreeMap<PlayerId, Expected>,
     works: BTreeMap<u64, Work>,
-    guesses: Pace,
+    guesses: TokenBucket,
     next_nonce: u64,
     next_work: u64,
-    /// When something was last done in the lobby.
+    /// The last activity in the lobby.
     active_at: Time,
-    /// Since when nobody is there.
+    /// Since when no member is connected.
     empty_at: Time,
-    /// When the present phase began.
+    /// When the present phase started.
     phase_at: Time,
     rest: Rest,
-    /// Who has gone since something was last told, and why.
+    /// Members who have left since the last update, and why.
     gone: Vec<(PlayerId, Parting)>,
-    /// Who has come in since.
+    /// Members who have come since the last update.
     came: Vec<Member>,
     told: View,
     fresh: Vec<Output>,
     waiting: VecDeque<(u64, Output)>,
-    /// Passwords that are to be weighed: that waits for no disk.
+    /// Passwords to hash: this does not wait for storage.
     weighing: VecDeque<Output>,
     revision: u64,
     storing: u64,
     stored: u64,
 }
 
-/// How a session begins.
+/// The parameters of a new session.
 #[derive(Clone, Debug)]
 pub struct Founding {
-    /// Which it is.
+    /// Its id.
     pub id: SessionId,
-    /// By which request.
+    /// The key of the request that creates it.
     pub key: Key,
     /// The seats of its game.
     pub plan: Plan,
-    /// What it is about; it has to [fit](Settings::fit) the plan.
+    /// The settings; they have to [fit](Settings::fit) the plan.
     pub settings: Settings,
     /// Its password.
     pub lock: Option<Lock>,
 }
 
 impl Session {
-    /// A session that nobody has come to. None if the settings do not fit the plan.
+    /// A session without members. None if the settings do not fit the plan.
     pub fn new(now: Time, secret: &[u8; 32], founding: Founding) -> Option<Session> {
         let Founding { id, key, plan, settings, lock } = founding;
         if !settings.fit(&plan) {
@@ -294,8 +296,8 @@ impl Session {
         Some(session)
     }
 
-    /// The session that was stored, in another life of its host. Everybody who was there is waited for. `crashed_s` is the Unix time,
-    /// if the last life did not end in order.
+    /// Restores a stored session in a new incarnation of its host. The seats of all members are held. `crashed_s` is
+    /// the Unix time if the last incarnation crashed.
     pub fn restore(
         now: Time,
         secret: &[u8; 32],
@@ -331,7 +333,7 @@ impl Session {
             links: BTreeMap::new(),
             expected: BTreeMap::new(),
             works: BTreeMap::new(),
-            guesses: Pace::default(),
+            guesses: TokenBucket::default(),
             next_nonce: 0,
             next_work: 0,
             active_at: now,
@@ -351,7 +353,7 @@ impl Session {
         session
     }
 
-    /// Takes in what happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input) {
         self.now = self.now.max(now);
         if let Input::Stored(revision) = input {
@@ -386,7 +388,7 @@ impl Session {
         self.settle(&before);
     }
 
-    /// What is wanted next.
+    /// The next output.
     pub fn poll_output(&mut self) -> Output {
         if let Some(weigh) = self.weighing.pop_front() {
             return weigh;
@@ -403,17 +405,17 @@ impl Session {
         Output::WakeAt(self.wake_at())
     }
 
-    /// What is to be stored: everything that outlives the process. It is as the number that was last asked for, or newer.
+    /// The state to store: all that has to survive the process. It is at least as new as the last [`Output::Store`].
     pub fn snapshot(&self) -> Vec<u8> {
         self.kept.to_bytes()
     }
 
-    /// Whether somebody is connected.
+    /// Whether a player is connected.
     fn is_on(&self, player: PlayerId) -> bool {
         self.presences.get(&player).is_some_and(|presence| matches!(presence.place, Place::On(_)))
     }
 
-    /// Whether everything hangs together: for tests, which call it after every step.
+    /// Whether the state is consistent: tests call it after every step.
     pub fn is_sound(&self) -> bool {
         let is_linked = |(member, player): (&Member, &PlayerId)| {
             self.presences.get(player).is_some_and(|presence| presence.place == Place::On(*member))

@@ -1,4 +1,4 @@
-//! What a session is about, as its creator wants it.
+//! The settings of a session, as its creator chooses them.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -6,25 +6,25 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::name::Name;
 use crate::plan::Plan;
 
-/// The hardest there is; the easiest is 1 (B7).
+/// The highest difficulty; the lowest is 1 (B7).
 pub const MAX_DIFFICULTY: u8 = 11;
 
-/// Who decides what happens in the game.
+/// Where the game is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Everybody, in the same way, through a relay.
+    /// On every client, in lockstep, through a relay.
     Lockstep,
-    /// The host.
+    /// On the host.
     Room,
 }
 
-/// How hard it is, from 1 to [`MAX_DIFFICULTY`].
+/// A difficulty from 1 to [`MAX_DIFFICULTY`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difficulty(u8);
 
 impl Difficulty {
-    /// If there is such a one.
+    /// None if out of range.
     pub fn new(level: u8) -> Option<Difficulty> {
         (1..=MAX_DIFFICULTY).contains(&level).then_some(Difficulty(level))
     }
@@ -48,32 +48,32 @@ impl<'de> Deserialize<'de> for Difficulty {
     }
 }
 
-/// What a session is about.
+/// The settings of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What it is called in lists.
+    /// Its name in lists.
     pub name: Name,
-    /// What is played.
+    /// The game.
     pub game: Name,
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// Which of the game's scenarios; the game's usual one if none.
+    /// The scenario of the game; none for the default one.
     pub scenario: Option<Name>,
-    /// How hard it is.
+    /// The difficulty.
     pub difficulty: Difficulty,
-    /// How many of the game's groups take part: the first ones.
+    /// The number of groups that take part: the first ones.
     pub groups: u8,
-    /// Whether it is in lists.
+    /// Whether it is listed.
     pub listed: bool,
 }
 
 impl Settings {
-    /// Whether a game with these seats can be had like this.
+    /// Whether a game with these seats supports the settings.
     pub fn fit(&self, plan: &Plan) -> bool {
         self.groups >= 1 && usize::from(self.groups) <= plan.groups().len()
     }
 
-    /// Whether these are of the same game, which does not change.
+    /// Whether both have the same game and mode, which cannot change.
     pub fn is_same_game(&self, other: &Settings) -> bool {
         (&self.game, self.mode) == (&other.game, other.mode)
     }

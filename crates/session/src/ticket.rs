@@ -1,5 +1,5 @@
-//! Tickets to come in once, and tokens to come back. Both are made from the secret of a host: neither has to be kept, and neither
-//! can be guessed.
+//! Tickets to join once, and tokens to resume. Both are derived from a host's secret: neither has to be stored, and
+//! neither can be guessed.
 
 use alloc::string::String;
 use core::fmt;
@@ -12,18 +12,18 @@ use subtle::ConstantTimeEq;
 
 use crate::id::{Incarnation, SessionId, player};
 
-/// For how long a ticket is good: long enough to open a connection on a slow network.
+/// How long a ticket is valid: long enough to open a connection on a slow network.
 pub const TICKET_US: u64 = 15_000_000;
 
-/// Tokens that were given to one player and may still be good: more of them are not made before one was used.
+/// The most valid tokens of one player: no more are made until one is used.
 pub const MAX_TOKENS: u32 = 4;
 
-/// The longest ticket that is read, in bytes: ours are shorter.
+/// The longest ticket that is parsed, in bytes: valid ones are shorter.
 const MAX_TICKET: usize = 160;
 
 const SEAL_LEN: usize = 16;
 
-/// Keeps apart what is made from one secret.
+/// Separates the keys that are derived from one secret.
 const TICKETS: &[u8] = b"tickets of this life";
 const TOKENS: &[u8] = b"tokens of a session";
 const SALTS: &[u8] = b"salts of a session";
@@ -32,43 +32,44 @@ const PASSES: &[u8] = b"passes of a host";
 /// The bytes of a pass: session, player and a keyed hash of 128 bits.
 pub const PASS_LEN: usize = 48;
 
-/// What lets a player in: made by the host of a session, for one arrival. One that was read was made by this life of the host.
+/// Admits a player once: made by the host of a session. A ticket that was opened successfully was made by this
+/// incarnation of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
-    /// Into which session.
+    /// The session.
     pub session: SessionId,
-    /// Whom.
+    /// The player.
     #[serde(with = "player")]
     pub player: PlayerId,
-    /// Onto which seat, if onto one.
+    /// The reserved seat, if there is one.
     pub seat: Option<Seat>,
-    /// Tells it from all others of the session.
+    /// Tells it apart from all others of the session.
     pub nonce: u64,
-    /// Until when, in microseconds of the host's clock.
+    /// When it expires, in microseconds of the host's clock.
     until_us: u64,
 }
 
 impl Ticket {
-    /// A ticket that is good from now on.
+    /// A ticket that is valid from now on.
     pub fn new(now: Time, session: SessionId, player: PlayerId, seat: Option<Seat>, nonce: u64) -> Ticket {
         let until_us = now.plus_micros(TICKET_US).as_micros();
         Ticket { session, player, seat, nonce, until_us }
     }
 
-    /// Until when it is good.
+    /// When it expires.
     pub fn until(&self) -> Time {
         Time::from_micros(self.until_us)
     }
 }
 
-/// A ticket as it travels. Shown to nobody but its player.
+/// An encoded ticket. It is shown only to its player.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed(pub String);
 
-/// A ticket for somebody.
+/// A ticket and its player.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
-    /// Whom.
+    /// The player.
     #[serde(with = "player")]
     pub player: PlayerId,
     /// The ticket.
@@ -81,28 +82,28 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Why somebody does not get in with a ticket. For counters: they are all told the same.
+/// Why a ticket is refused. For counters only: the client is told the same for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadTicket {
-    /// It was not made by this life of this host, or was changed.
+    /// It was changed, or not made by this incarnation of this host.
     Forged,
-    /// Its time is over.
+    /// It has expired.
     Expired,
     /// It was used, or its place was given up.
     Used,
 }
 
-/// What seals tickets in one life of a host.
+/// The key that seals tickets in one incarnation of a host.
 #[derive(Clone)]
 pub struct Seal([u8; 32]);
 
 impl Seal {
-    /// That of a life of the host with this secret.
+    /// The key of this incarnation of the host with this secret.
     pub fn new(secret: &[u8; 32], life: Incarnation) -> Seal {
         Seal(*keyed(secret, TICKETS, &life.0.to_le_bytes()).as_bytes())
     }
 
-    /// A ticket as it travels.
+    /// Encodes and authenticates a ticket.
     pub fn seal(&self, ticket: &Ticket) -> Sealed {
         let mut bytes = control::to_bytes(ticket);
         let mac = blake3::keyed_hash(&self.0, &bytes);
@@ -110,7 +111,7 @@ impl Seal {
         Sealed(hex::to_hex(&bytes))
     }
 
-    /// Reads what somebody shows. Whether it was used its session knows.
+    /// Decodes and verifies a ticket. Only its session knows whether it was used.
     pub fn open(&self, now: Time, shown: &str) -> Result<Ticket, BadTicket> {
         let bytes = hex::read_hex(shown, MAX_TICKET).ok_or(BadTicket::Forged)?;
         let (said, mac) = bytes.split_last_chunk::<SEAL_LEN>().ok_or(BadTicket::Forged)?;
@@ -124,7 +125,7 @@ impl Seal {
     }
 }
 
-/// The tokens of one session, and its salts.
+/// Derives the tokens and salts of one session.
 #[derive(Clone)]
 pub struct Tokens {
     tokens: [u8; 32],
@@ -132,7 +133,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Those of a session of the host with this secret, in all its lives.
+    /// For a session of the host with this secret, in all incarnations.
     pub fn new(secret: &[u8; 32], session: SessionId) -> Tokens {
         let id = session.to_bytes();
         Tokens {
@@ -141,31 +142,31 @@ impl Tokens {
         }
     }
 
-    /// A player's token with this number: 128 bits.
+    /// A player's token with this serial number: 128 bits.
     pub fn of(&self, player: PlayerId, joined: u32, serial: u32) -> Token {
         let mut hasher = blake3::Hasher::new_keyed(&self.tokens);
         hasher.update(&player.to_bytes()).update(&joined.to_le_bytes()).update(&serial.to_le_bytes());
         Token::from_bytes(first(&hasher.finalize()))
     }
 
-    /// Whether somebody shows a player's token with this number. Takes as long for any two.
+    /// Whether this is the player's token with this serial number. Takes constant time.
     pub fn is_good(&self, shown: &Token, player: PlayerId, joined: u32, serial: u32) -> bool {
         self.of(player, joined, serial).hash() == shown.hash()
     }
 
-    /// A salt with this number.
+    /// The salt with this number.
     pub fn salt(&self, number: u32) -> [u8; 16] {
         first(&blake3::keyed_hash(&self.salts, &number.to_le_bytes()))
     }
 }
 
-/// What a member of a session shows to take part in its game: their game's connection is another one than that of the session, and may
-/// be opened many times. It is good for as long as they are a member.
+/// Derives the passes with which members connect to their game: such a connection is not that of the session, and may
+/// be opened many times. A pass is valid as long as its player is a member.
 #[derive(Clone)]
 pub struct Passes([u8; 32]);
 
 impl Passes {
-    /// Those of the host with this secret, in all its lives.
+    /// For the host with this secret, in all incarnations.
     pub fn new(secret: &[u8; 32]) -> Passes {
         Passes(*blake3::keyed_hash(secret, PASSES).as_bytes())
     }
@@ -179,7 +180,7 @@ impl Passes {
         bytes
     }
 
-    /// Whose pass it is, if this host has made it.
+    /// The session and player of a pass, if this host has made it.
     pub fn read(&self, shown: &[u8]) -> Option<(SessionId, PlayerId)> {
         let (session, rest) = shown.split_first_chunk::<16>()?;
         let (player, mac) = rest.split_first_chunk::<16>()?;
@@ -188,7 +189,7 @@ impl Passes {
         is_ours.then_some((session, player))
     }
 
-    /// Which session a pass is for, as far as it says so itself: whether any host has made it is not known.
+    /// The session that a pass names. It is not verified.
     pub fn session_of(shown: &[u8]) -> Option<SessionId> {
         shown
             .first_chunk::<16>()
@@ -203,7 +204,7 @@ impl Passes {
     }
 }
 
-/// A number that tells sessions of one life apart, and that nobody can guess.
+/// A number that tells the sessions of one incarnation apart and cannot be guessed.
 pub(crate) fn mark(secret: &[u8; 32], life: Incarnation, number: u64) -> u64 {
     let hash =
         keyed(secret, b"marks of sessions", &[&life.0.to_le_bytes()[..], &number.to_le_bytes()].concat());
@@ -248,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_one_players_in_one_session_of_one_host() {
+    fn a_token_is_bound_to_player_session_and_host() {
         let tokens = Tokens::new(&[1; 32], ID);
         let token = tokens.of(PlayerId(7), 1, 2);
         assert!(tokens.is_good(&token, PlayerId(7), 1, 2));
-        assert!(!tokens.is_good(&token, PlayerId(8), 1, 2), "somebody else's");
+        assert!(!tokens.is_good(&token, PlayerId(8), 1, 2), "another player's");
         assert!(!tokens.is_good(&token, PlayerId(7), 1, 3) && !tokens.is_good(&token, PlayerId(7), 2, 2));
         let other = SessionId { mark: 4, ..ID };
         assert!(!Tokens::new(&[1; 32], other).is_good(&token, PlayerId(7), 1, 2));
@@ -261,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pass_is_one_members_of_one_session_of_one_host(flip in 0..PASS_LEN * 8, other: u128) {
+        fn a_pass_is_bound_to_member_session_and_host(flip in 0..PASS_LEN * 8, other: u128) {
             let passes = Passes::new(&[1; 32]);
             let mut pass = passes.of(ID, PlayerId(7));
             prop_assert_eq!(passes.read(&pass), Some((ID, PlayerId(7))));
@@ -274,7 +275,7 @@ mod tests {
         }
 
         #[test]
-        fn only_what_this_life_of_the_host_sealed_is_good(flip in 0usize..1_000, wait_us in 0..2 * TICKET_US) {
+        fn only_tickets_of_this_incarnation_of_the_host_are_good(flip in 0usize..1_000, wait_us in 0..2 * TICKET_US) {
             let seal = Seal::new(&[1; 32], Incarnation(2));
             let Sealed(text) = seal.seal(&ticket());
             let now = Time::from_millis(5).plus_micros(wait_us);
@@ -291,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_shown_is_refused(shown in ".{0,400}|[0-9a-f]{0,400}") {
+        fn arbitrary_text_is_no_ticket(shown in ".{0,400}|[0-9a-f]{0,400}") {
             let seal = Seal::new(&[1; 32], Incarnation(2));
             prop_assert_eq!(seal.open(Time::ZERO, &shown), Err(BadTicket::Forged));
         }

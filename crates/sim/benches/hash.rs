@@ -1,4 +1,4 @@
-//! What hashing, saving and cloning a state costs, beside the bare hash over bytes that are already there.
+//! Benchmark of hashing, saving and cloning a state, compared with the bare hash over existing bytes.
 
 use divan::{Bencher, black_box};
 use sametick_sim::{Schema, StateHash, Vec3, canon, to_canonical};
@@ -8,7 +8,7 @@ fn main() {
     divan::main();
 }
 
-/// Something with the usual mixture of fields.
+/// A typical mixture of fields.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 struct Entity {
     id: u32,

@@ -1,8 +1,8 @@
-//! Canonical bytes: the one way a value is written, whoever writes it. The format is postcard.
+//! Canonical bytes: the only serialised form of a value, equal on every machine. The format is postcard.
 //!
-//! All of it comes from one serde serializer that tells a [`Sink`] the bytes *and* where in the value they belong.
-//! Saves, state hashes, part hashes and printed differences are different sinks under the same serializer, so they
-//! cannot disagree about what a state is.
+//! All of it comes from one serde serializer that passes a [`Sink`] the bytes *and* their place in the value. Saves,
+//! state hashes, part hashes and printed differences are different sinks under the same serializer, so they cannot
+//! disagree about a state.
 //!
 //! The bytes are those of `postcard::to_allocvec`, with one promise more: every NaN is written as the same bits.
 //! Which NaN an operation yields is the one thing IEEE 754 leaves to the processor.
@@ -19,20 +19,20 @@ use serde::de::DeserializeOwned;
 
 pub use serializer::{EncodeError, Serializer};
 
-/// Receives a value as canonical bytes and, for those who care, its structure.
+/// Receives a value as canonical bytes and, if the sink uses it, the value's structure.
 ///
-/// Only [`write`](Sink::write) is needed; whatever is not used costs nothing.
+/// Only [`write`](Sink::write) is required; unused methods cost nothing.
 pub trait Sink {
     /// The next canonical bytes.
     fn write(&mut self, bytes: &[u8]);
 
-    /// What follows lies one step further down, until the matching [`leave`](Sink::leave).
+    /// The following bytes belong one step further down, until the matching [`leave`](Sink::leave).
     fn enter(&mut self, _step: Step<'_>) {}
 
-    /// Back up one step.
+    /// Goes back up one step.
     fn leave(&mut self) {}
 
-    /// The bytes that follow mean this. Comes before them.
+    /// The value that the following bytes encode. Called before them.
     fn value(&mut self, _value: Value<'_>) {}
 
     /// Whether the keys of maps are wanted as text in [`enter`](Sink::enter); that takes some work.
@@ -61,11 +61,11 @@ pub enum Step<'a> {
     Key(&'a str),
     /// Into a variant of an enum: `::Name`.
     Variant(&'static str),
-    /// Into an `Option` that has something: `?`.
+    /// Into an `Option` that is `Some`: `?`.
     Some,
 }
 
-/// A value without further steps below it, or what introduces them.
+/// A value without further steps below it, or the header of one that has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the variants are those of serde's data model")]
 pub enum Value<'a> {
@@ -129,7 +129,7 @@ fn fmt_bytes(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
-/// Tells `sink` the whole of `value`.
+/// Passes the whole of `value` to `sink`.
 pub fn encode<T: Serialize + ?Sized>(value: &T, sink: &mut impl Sink) -> Result<(), EncodeError> {
     value.serialize(Serializer::new(sink))
 }
@@ -143,10 +143,10 @@ pub fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeE
 
 /// Reads a value back from its canonical bytes, all of them.
 ///
-/// Safe to call on bytes from anyone: it does not panic, and allocates for what it has read, not for what is declared.
-/// (Only a sequence of a type that takes no bytes at all, such as `Vec<()>`, could be declared endless: use a count.)
-/// It does accept some bytes no one would write, such as a number with leading zeros, so compare values, or bytes
-/// encoded anew.
+/// Safe to call on untrusted bytes: it does not panic, and allocates for the data it has read, not for declared
+/// lengths. (Only a sequence of a type that takes no bytes at all, such as `Vec<()>`, could be declared endless: use a
+/// count.) It does accept some bytes that are not canonical, such as a number with leading zeros, so compare values, or
+/// bytes encoded anew.
 pub fn from_canonical<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let malformed = |error| DecodeError(Reason::Malformed(error));
     let mut deserializer = postcard::Deserializer::from_flavor(reading::Reading(bytes));

@@ -1,8 +1,8 @@
-//! Games of which sessions can be made: who can sit where, what is played, and how it has ended.
+//! The `Contest` trait: what a game declares so that sessions can be made of it: seats, scenarios and outcome.
 //!
-//! A session has people, seats and a start before there is a game, and results after it (`docs/sessions.md`). For that, whoever
-//! runs it has to know a few things of the game that a [`Game`] alone does not say. A seat that nobody has taken, or that was left, is
-//! the game's business as ever: in pong a bot plays there, in arena nobody does.
+//! A session has people, seats and a start before there is a game, and results after it (`docs/sessions.md`). For that,
+//! the server needs facts about the game that [`Game`] alone does not give. A seat that is not taken, or was left, is
+//! handled by the game as always: in pong a bot plays there, in arena the seat stays empty.
 //!
 //! ```
 //! # use sametick_sim::*;
@@ -50,65 +50,66 @@ use crate::{Game, Seat};
 /// The hardest a game can be asked to be; the easiest is 1.
 pub const MAX_DIFFICULTY: u8 = 11;
 
-/// A game of which sessions can be made. The seats of its groups have the numbers of the game's seats, in order.
+/// A game of which sessions can be made. The seats of its groups have the game's seat numbers, in order.
 pub trait Contest: Game {
-    /// The seats, in groups such as the consoles of ships or the sides of a table. A session has the first ones of them.
+    /// The seats, in groups such as the consoles of ships or the sides of a table. A session uses the first ones of
+    /// them.
     const GROUPS: &'static [SeatGroup];
 
-    /// What can be played, by name; the first is usual. There may be none.
+    /// The names of the scenarios; the first is the default. There may be none.
     const SCENARIOS: &'static [&'static str];
 
-    /// What a round of a session begins with. It is started already: nobody in the game is asked for it again.
+    /// The setup of a session's round. The round starts by itself: players are not asked to start it again.
     fn setup(wanted: &Wanted<'_>) -> Self::Setup;
 
-    /// How it has ended, once it has: from then on it stays ended, whatever happens.
+    /// The outcome, once the game is over: from then on it stays over, whatever happens.
     fn outcome(&self) -> Option<Outcome>;
 }
 
-/// Some seats of a game that belong together.
+/// Seats of a game that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeatGroup {
-    /// What they are called together.
+    /// The name of the group.
     pub name: &'static str,
-    /// What each is called.
+    /// The name of each seat.
     pub seats: &'static [&'static str],
 }
 
-/// What a session wants of a round. What a game does not know is taken for what is usual.
+/// The parameters a session wants for a round. A game treats values it does not know as the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// Where all randomness comes from.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// How many seats take part: those of the first groups.
+    /// The number of seats that take part: those of the first groups.
     pub seats: u16,
-    /// Which of [`Contest::SCENARIOS`]; the usual one if none.
+    /// One of [`Contest::SCENARIOS`]; the default if none.
     pub scenario: Option<&'a str>,
-    /// How hard it is to be, from 1 to [`MAX_DIFFICULTY`].
+    /// The difficulty, from 1 to [`MAX_DIFFICULTY`].
     pub difficulty: u8,
 }
 
 impl Wanted<'_> {
-    /// The number of the scenario that is wanted, among these; the first if it is none of them.
+    /// The index of the wanted scenario among these; the first if it is none of them.
     pub fn scenario_among(&self, names: &[&str]) -> usize {
         let wanted = |name: &&str| Some(*name) == self.scenario;
         names.iter().position(wanted).unwrap_or(0)
     }
 }
 
-/// How a round has ended.
+/// The result of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What everybody has achieved who is to be named, by seat.
+    /// The score of every player to be listed, by seat.
     pub scores: Vec<Score>,
 }
 
-/// What somebody has achieved.
+/// The score of a player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score {
-    /// Where they sat.
+    /// The player's seat.
     pub seat: Seat,
-    /// How much.
+    /// The points.
     pub points: i32,
-    /// Whether that was the most, or they are among those who did best.
+    /// Whether the player is the winner, or one of them.
     pub won: bool,
 }

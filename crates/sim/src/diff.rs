@@ -1,4 +1,4 @@
-//! Where two states differ, field by field, with both values.
+//! Compares two states field by field, and lists the differences with both values.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::canon::{Path, Sink, Step, Value};
 use crate::hash::{StateHash, encode};
 
-/// One place at which two states differ.
+/// A place at which two states differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Where, such as `players[2].pos.x`. Empty for a state that is a single value.
+    /// The path, such as `players[2].pos.x`. Empty for a state that is a single value.
     pub path: String,
-    /// Our value, or nothing if we have no such place.
+    /// Our value, or none if the place does not exist in our state.
     pub ours: Option<String>,
-    /// Their value, or nothing if they have no such place.
+    /// Their value, or none if the place does not exist in their state.
     pub theirs: Option<String>,
 }
 
@@ -39,14 +39,14 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// How many values are looked at from the first that differs on: enough to see a pattern, and bounded however large
-/// the states are.
+/// How many values are compared from the first difference on: enough to see a pattern, and bounded however large the
+/// states are.
 const WINDOW: usize = 4096;
 
 /// The first places, at most `limit`, at which two states differ; none if their canonical bytes are equal.
 ///
-/// Sequences and maps of different lengths are reported as such, and then what is only in one of them. The first
-/// place reported is the first that differs; later ones are looked for among the next few thousand values.
+/// Sequences and maps of different lengths are reported as such, followed by the items that only one of them has. The
+/// first place reported is the first that differs; later ones are searched among the next few thousand values.
 ///
 /// # Panics
 /// If the type cannot be serialised, as [`StateHash::of`].
@@ -57,7 +57,7 @@ pub fn differences<T: Serialize + ?Sized>(ours: &T, theirs: &T, limit: usize) ->
     let [our_values, their_values] = [ours, theirs].map(|state| Recording::of(state, first));
     let mut found = compare(&our_values, &their_values);
     if found.is_empty() {
-        // Two values that print alike, such as keys of a hand-written type. Better a vague report than none.
+        // Two values that print alike, such as keys of a hand-written type: a vague report is better than none.
         let path = our_values.values.first().map(|(path, _)| path.clone()).unwrap_or_default();
         let [ours, theirs] = [ours, theirs].map(|state| Some(StateHash::of(state).to_string()));
         found.push(Difference { path, ours, theirs });
@@ -66,7 +66,8 @@ pub fn differences<T: Serialize + ?Sized>(ours: &T, theirs: &T, limit: usize) ->
     found
 }
 
-/// The number of the value that holds the first byte in which the states differ. Up to there both look alike.
+/// The index of the value that holds the first byte in which the states differ. Up to there both have the same
+/// structure.
 fn first_differing_value<T: Serialize + ?Sized>(ours: &T, theirs: &T) -> Option<usize> {
     let [our_bytes, their_bytes] = [ours, theirs].map(|state| {
         let mut bytes = Vec::new();
@@ -120,7 +121,7 @@ impl Sink for Counting {
         self.values += usize::from(self.written <= self.target);
     }
 
-    // Only so that keys are hidden from the count, as they are from the recording.
+    // Only so that keys are hidden here as they are from the recording.
     fn wants_keys(&self) -> bool {
         true
     }
@@ -128,7 +129,7 @@ impl Sink for Counting {
 
 /// A window of values with their paths.
 struct Recording {
-    /// How many values to pass over.
+    /// How many values to skip.
     first: usize,
     seen: usize,
     path: Path,
@@ -142,7 +143,7 @@ impl Recording {
         recording
     }
 
-    /// Whether the window reaches to the end, so that what is not in it is not there.
+    /// Whether the window reaches the end, so that a place missing in it does not exist.
     fn is_complete(&self) -> bool {
         self.seen <= self.first + WINDOW
     }

@@ -1,4 +1,4 @@
-//! The contract between a game and everything that runs it.
+//! The `Game` trait: the contract between a game and all code that runs it.
 
 use alloc::string::String;
 
@@ -30,35 +30,35 @@ pub trait Game: Clone + Serialize + DeserializeOwned + Schema + 'static {
     /// How many ticks a second the game runs at.
     const RATE: TickRate;
 
-    /// What decides the simulation, as a hash: [`build_id!()`](crate::build_id).
+    /// The hash of the simulation's sources: [`build_id!()`](crate::build_id).
     const BUILD: BuildId;
 
-    /// What a session starts from: scenario, difficulty, seed.
+    /// The parameters of a new session: scenario, difficulty, seed.
     type Setup: Clone + Serialize + DeserializeOwned + Schema + 'static;
 
-    /// What one seat does in one tick. Small: it is sent and kept for every tick.
+    /// The input of one seat in one tick. Small: it is sent and stored for every tick.
     type Input: Clone + PartialEq + Serialize + DeserializeOwned + Schema + 'static;
 
     /// The state before the first step.
     fn new(setup: &Self::Setup) -> Self;
 
-    /// One tick: from this state and what everyone did to the next state.
+    /// One tick: computes the next state from this state and the inputs of all seats.
     ///
-    /// Where a seat's input is missing, [`Row::input_or`](crate::Row::input_or) says what most games use.
+    /// For a missing input most games use [`Row::input_or`](crate::Row::input_or).
     fn step(&mut self, inputs: &Inputs<Self::Input>);
 
-    /// What a remote seat probably does next, to show something before its input arrives. The same again, by default.
+    /// Predicts a remote seat's next input, until it arrives. By default the last one is repeated.
     fn guess(last: &Self::Input) -> Self::Input {
         last.clone()
     }
 }
 
-/// The git commit that the program was built from in whose package this is used, for logs: whoever finds a log of another
-/// build checks that commit out. Empty if the package's build script does not say it. A constant.
+/// The git commit that the package of a program was built from, for logs: it is the commit to check out to reproduce
+/// the build that wrote a log. Empty if the package's build script does not set it. A constant.
 ///
 /// The package needs a `build.rs` with `fn main() { sametick_build_id::emit_commit(); }`, beside
-/// `sametick_build_id::emit()` if the game is in the same package. The commit decides nothing in a game and is no part of its
-/// [`BuildId`]; a program for browsers had better leave it out, or every commit gives another file.
+/// `sametick_build_id::emit()` if the game is in the same package. The commit decides nothing in a game and is no part
+/// of its [`BuildId`]; a program for browsers should leave it out, or every commit gives another file.
 #[macro_export]
 macro_rules! commit {
     () => {

@@ -1,4 +1,4 @@
-//! The hash of a state, as a whole and in named parts, so that two machines can find where they differ.
+//! State hashes, of a whole state and of its named parts, so that two machines can locate a difference.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::canon::{self, Path, Sink, Step};
 
 /// XXH3-64 over the canonical bytes of a state: equal states have equal hashes on every platform.
 ///
-/// It finds accidents, not attacks: 64 bits without a key do not withstand someone who wants two states to collide.
+/// It detects accidents, not attacks: 64 bits without a key do not withstand an attacker who constructs collisions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Schema)]
 pub struct StateHash(pub u64);
 
@@ -27,7 +27,7 @@ impl StateHash {
         sink.finish()
     }
 
-    /// The hash of a state whose canonical bytes are at hand.
+    /// The hash of a state from its canonical bytes.
     pub fn of_bytes(canonical: &[u8]) -> StateHash {
         StateHash(xxh3_64(canonical))
     }
@@ -48,13 +48,13 @@ impl fmt::Debug for StateHash {
 /// The hash of one part of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Part {
-    /// Where the part lies, such as `players[2].pos`. Empty for a state that is a single value.
+    /// The path of the part, such as `players[2].pos`. Empty for a state that is a single value.
     pub path: String,
     /// The hash of its canonical bytes.
     pub hash: StateHash,
 }
 
-/// The hashes of all parts of a state `depth` steps below its root, and of what lies higher and has nothing below.
+/// The hashes of all parts of a state `depth` steps below its root, and of leaves that lie higher.
 ///
 /// The parts together cover every byte of the state. With a depth of 0 the only part is the whole.
 ///
@@ -66,8 +66,8 @@ pub fn parts<T: Serialize + ?Sized>(state: &T, depth: usize) -> Vec<Part> {
 
 /// The hashes of the parts `depth` steps below the place that `path` names; none if there is no such place.
 ///
-/// Two machines that only exchange hashes find the field that differs by asking for the parts one step below the
-/// [first part that differs](first_difference), again and again, until that is the very place they asked about.
+/// Two machines that only exchange hashes find the field that differs by requesting the parts one step below the [first
+/// part that differs](first_difference), repeatedly, until the answer is the requested place itself.
 ///
 /// # Panics
 /// If the type cannot be serialised, as [`StateHash::of`].
@@ -80,9 +80,9 @@ pub fn parts_under<T: Serialize + ?Sized>(state: &T, path: &str, depth: usize) -
     sink.parts
 }
 
-/// The path of the first part in which two lists of parts differ: other hash, or missing on one side.
+/// The path of the first part in which two lists of parts differ: another hash, or missing on one side.
 ///
-/// What is missing in the middle of a list is a difference in structure; the longer list's next path is named then.
+/// A part missing in the middle of a list is a difference in structure; then the longer list's next path is named.
 pub fn first_difference<'a>(ours: &'a [Part], theirs: &'a [Part]) -> Option<&'a str> {
     let common = ours.iter().zip(theirs).find(|(ours, theirs)| ours != theirs);
     if let Some((ours, _)) = common {
@@ -98,7 +98,7 @@ pub(crate) fn encode<T: Serialize + ?Sized>(state: &T, sink: &mut impl Sink) {
     }
 }
 
-/// A sink that hashes. Small writes are gathered first, because a hash is fast only on long stretches.
+/// A sink that hashes. Small writes are collected first, because the hash is fast only on long inputs.
 struct Hashing {
     hash: Xxh3Default,
     buffer: [u8; Hashing::BUFFER],
@@ -117,7 +117,7 @@ impl Hashing {
         StateHash(self.hash.digest())
     }
 
-    /// Takes bytes for which the buffer has no room left.
+    /// Handles bytes for which the buffer has no room left.
     #[cold]
     fn overflow(&mut self, bytes: &[u8]) {
         self.flush();
@@ -150,12 +150,12 @@ impl Sink for Hashing {
     }
 }
 
-/// A sink that hashes every part on its own.
+/// A sink that hashes every part separately.
 struct Splitting<'a> {
-    /// The place to look below.
+    /// The path of the place whose parts are hashed.
     wanted: &'a str,
     depth: usize,
-    /// How many steps down the wanted place lies, while we are in it.
+    /// The depth of the wanted place, while the walk is inside it.
     base: Option<usize>,
     path: Path,
     open: Option<(String, Hashing)>,
@@ -169,7 +169,7 @@ impl Splitting<'_> {
         }
     }
 
-    /// Whether a part may begin or end here, that is, not deeper than wanted.
+    /// Whether a part may begin or end here: not deeper than wanted.
     fn at_border(&self) -> bool {
         self.base.is_some_and(|base| self.path.depth() <= base + self.depth)
     }

@@ -1,4 +1,4 @@
-//! Identities that decide who may meet: the build of the simulation and the schema of its types.
+//! Ids of the simulation's build and of the schema of its types: peers with different ids are not compatible.
 
 use alloc::string::String;
 use core::fmt;
@@ -13,7 +13,7 @@ macro_rules! hex_id {
         pub struct $name([u8; $len]);
 
         impl $name {
-            /// How many bytes the id has.
+            /// The length in bytes.
             pub const LEN: usize = $len;
 
             /// The id with these bytes.
@@ -67,7 +67,7 @@ macro_rules! hex_id {
 }
 
 hex_id!(
-    /// A hash over what decides a simulation: the sources and locked dependencies of `sim` and the game (L10).
+    /// A hash over the sources and locked dependencies of `sim` and the game, which decide the simulation (L10).
     ///
     /// Native and browser builds of the same sources agree on it; a commit that only touches docs does not change it.
     BuildId,

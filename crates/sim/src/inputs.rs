@@ -1,4 +1,4 @@
-//! What happened on every seat in one tick, and what came from outside.
+//! The inputs of all seats in one tick, and the saved state that is loaded in it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Seat;
 
-/// What happened on every taken seat in one tick, in seat order: all that a step is told.
+/// The inputs, joins and departures of all taken seats in one tick, in seat order: the only argument of a step.
 ///
-/// A seat that is not listed is absent: nobody sits there. Made once and reused ([`clear`](Inputs::clear)), it
-/// allocates nothing per tick.
+/// A seat that is not listed is empty. Made once and reused ([`clear`](Inputs::clear)), it allocates nothing per tick.
 ///
 /// ```
 /// use sametick_sim::{Inputs, Seat};
@@ -32,7 +31,7 @@ pub struct Inputs<I> {
     brought: Vec<Restored<Vec<u8>>>,
 }
 
-/// Inputs before they are checked.
+/// Deserialised inputs before they are validated.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "I: Deserialize<'de>"))]
 struct Parts<I> {
@@ -40,29 +39,29 @@ struct Parts<I> {
     brought: Vec<Restored<Vec<u8>>>,
 }
 
-/// Something that was kept outside of the game, such as in a database, and comes into it in this tick: bytes that the same game
-/// wrote earlier, of another session or another build perhaps, and that it reads as carefully as a stranger's.
+/// Saved state from outside the game, such as from a database, that is loaded in this tick: bytes that the same game
+/// wrote earlier, perhaps in another session or by another build. The game has to treat them as untrusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Restored<B> {
-    /// Whose it is.
+    /// The owner.
     pub whose: Whose,
-    /// What.
+    /// The bytes.
     pub bytes: B,
 }
 
-/// Whose something is that is brought into a game.
+/// The owner of saved state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum Whose {
-    /// The place's: what stood there.
+    /// The place: structures of the room.
     Place,
-    /// A player's, from when they were last there.
+    /// A player: the state from when the player last left.
     Player(Seat),
-    /// A player's wherever they are: their character.
+    /// A player's character, in all rooms.
     Character(Seat),
 }
 
 impl Whose {
-    /// The seat it belongs to, if to one.
+    /// The seat of the owner, if it has one.
     pub const fn seat(self) -> Option<Seat> {
         match self {
             Whose::Place => None,
@@ -70,7 +69,7 @@ impl Whose {
         }
     }
 
-    /// Its name in exports and reports.
+    /// The name in exports and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Whose::Place => "place",
@@ -82,17 +81,17 @@ impl Whose {
 
 /// What happened on one seat in one tick.
 ///
-/// In this order: the player sits down (`joined`), acts (`input`), gets up (`left`). A seat that is left can be
-/// taken again in the next tick at the earliest.
+/// In this order: the player joins (`joined`), acts (`input`), leaves (`left`). A seat that is left can be taken again
+/// in the next tick at the earliest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Row<I> {
-    /// Which seat.
+    /// The seat.
     pub seat: Seat,
-    /// Someone has just sat down here; this tick is their first.
+    /// A player has just joined; this tick is the player's first.
     pub joined: bool,
-    /// Whoever sat here is gone after this tick.
+    /// The player leaves after this tick.
     pub left: bool,
-    /// What they did, if it arrived in time.
+    /// The input, if it arrived in time.
     pub input: Option<I>,
 }
 
@@ -103,74 +102,72 @@ impl<I> Row<I> {
 
     /// Whether an input was due and did not arrive in time.
     ///
-    /// Nothing is due from someone who has just come or is going.
+    /// No input is due from a player who has just joined or is leaving.
     pub const fn is_omitted(&self) -> bool {
         self.input.is_none() && !self.joined && !self.left
     }
 
-    /// The input, or `last` where there is none.
-    ///
-    /// Going on with what the seat did last is what most games want, and what the default
-    /// [`Game::guess`](crate::Game::guess) predicts, so that an omission looks right on every screen. Keep the last
-    /// input of each seat in the state for that; what is kept anywhere else is lost on a rollback.
+    /// The input, or `last` if there is none. Most games want to continue with the seat's last input, which is also
+    /// what the default [`Game::guess`](crate::Game::guess) predicts, so that an omission looks right on every screen.
+    /// Keep the last input of each seat in the state for that; stored anywhere else it is lost on a rollback.
     pub fn input_or<'a>(&'a self, last: &'a I) -> &'a I {
         self.input.as_ref().unwrap_or(last)
     }
 }
 
 impl<I> Inputs<I> {
-    /// Nobody is there.
+    /// Inputs without any taken seat.
     pub const fn new() -> Inputs<I> {
         Inputs { rows: Vec::new(), brought: Vec::new() }
     }
 
-    /// Forgets everything but the memory, for the next tick.
+    /// Removes everything, keeping the memory, for the next tick.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.brought.clear();
     }
 
-    /// Something comes in from outside, before anything that is done in this tick.
+    /// Adds saved state, loaded before all actions of this tick.
     pub fn bring(&mut self, whose: Whose, bytes: Vec<u8>) {
         self.brought.push(Restored { whose, bytes });
     }
 
-    /// What came in from outside, in order.
+    /// The saved state that is loaded, in order.
     pub fn brought(&self) -> impl Iterator<Item = Restored<&[u8]>> {
         self.brought.iter().map(|Restored { whose, bytes }| Restored { whose: *whose, bytes: &bytes[..] })
     }
 
-    /// The seat does `input`.
+    /// Sets the seat's input.
     pub fn set(&mut self, seat: Seat, input: I) {
         self.row(seat).input = Some(input);
     }
 
-    /// The seat is taken, but its input did not arrive in time.
+    /// Marks the seat as taken with its input missing.
     pub fn omit(&mut self, seat: Seat) {
         self.row(seat).input = None;
     }
 
-    /// Someone sits down, before anything they do in this tick.
+    /// A player joins, before acting in this tick.
     pub fn join(&mut self, seat: Seat) {
         self.row(seat).joined = true;
     }
 
-    /// Whoever sits there gets up, after anything they do in this tick.
+    /// The player leaves, after acting in this tick.
     pub fn leave(&mut self, seat: Seat) {
         self.row(seat).left = true;
     }
 
-    /// What happened on `seat`; nothing if nobody sits there.
+    /// The row of `seat`; none if the seat is empty.
     pub fn get(&self, seat: Seat) -> Option<&Row<I>> {
         self.find(seat).ok().and_then(|at| self.rows.get(at))
     }
 
-    /// What happened on every taken seat, lowest seat first.
+    /// The rows of all taken seats, lowest seat first.
     pub fn iter(&self) -> core::slice::Iter<'_, Row<I>> {
         self.rows.iter()
     }
 
-    /// How many seats are taken.
+    /// The number of taken seats.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -208,7 +205,7 @@ impl<'a, I> IntoIterator for &'a Inputs<I> {
     }
 }
 
-/// Rows that are not in seat order, or two for one seat: no one writes inputs like that.
+/// Rows that are not in seat order, or two for one seat: no encoder writes such inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfOrder;
 

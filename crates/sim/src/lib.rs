@@ -1,4 +1,4 @@
-//! What a game author sees: `Game`, ticks, seats, inputs, deterministic maths, canonical bytes and state hashes.
+//! API for game authors: `Game`, ticks, seats, inputs, deterministic maths, canonical bytes and state hashes.
 //!
 #![doc = include_str!("../guide.md")]
 #![no_std]

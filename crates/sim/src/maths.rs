@@ -1,12 +1,12 @@
 //! Maths with the same result on every platform.
 //!
 //! Addition, subtraction, multiplication, division, remainder and comparison of floats are exact in Rust on every
-//! supported target, and so are conversions. Everything else comes from here: the functions are libm's, compiled
-//! into the game, never those of the operating system or the browser. They are free functions on purpose: a method
-//! `sin` would lose against the one of `std` without a word.
+//! supported target, and so are conversions. Everything else comes from here: the functions are libm's, compiled into
+//! the game, never those of the operating system or the browser. They are free functions on purpose: a method `sin`
+//! would silently lose against the one of `std`.
 //!
 //! NaN is the one value to keep out of decisions about bits: which NaN an operation yields is up to the processor.
-//! `is_nan()` is fine; `to_bits()`, `total_cmp()` and whatever else sees the sign of a NaN is not.
+//! `is_nan()` is fine; `to_bits()`, `total_cmp()` and anything else that sees the sign of a NaN is not.
 //!
 //! ```
 //! use sametick_sim::maths;
@@ -23,7 +23,7 @@ pub use fixed::Fixed;
 pub use quat::Quat;
 pub use vec::{Vec2, Vec3};
 
-/// `f32` or `f64`: what the functions of this module take.
+/// `f32` or `f64`, the argument types of this module's functions.
 pub trait Real: sealed::Real {}
 
 impl Real for f32 {}
@@ -151,7 +151,7 @@ pub fn powi<R: Real>(x: R, power: i32) -> R {
     if power < 0 { R::ONE / result } else { result }
 }
 
-/// The number `x` with the sign of `y`. A NaN has none that machines agree on, and counts as positive.
+/// The number `x` with the sign of `y`. The sign of a NaN differs between machines, and counts as positive.
 #[inline]
 #[expect(clippy::eq_op, reason = "only a NaN differs from itself")]
 pub fn copysign<R: Real>(x: R, y: R) -> R {

@@ -1,5 +1,5 @@
-//! Floats and rotations as small integers, for bit packing. The arithmetic is basic IEEE operations in `f64` and libm's
-//! exact square root, so every platform makes the same bits and reads the same numbers.
+//! Quantises floats and rotations to small integers, for bit packing. The arithmetic is basic IEEE operations in `f64`
+//! and libm's exact square root, so every platform writes the same bits and reads the same numbers.
 
 use core::f64::consts::FRAC_1_SQRT_2;
 
@@ -60,7 +60,7 @@ impl Quantised {
     /// The code nearest to `value`.
     #[inline]
     pub const fn encode(&self, value: f32) -> u32 {
-        // The cast takes NaN and everything negative to zero, and cuts off the rest of what is positive.
+        // The cast makes zero of NaN and negative numbers, and truncates positive ones.
         let code = ((value as f64 - self.min) / self.step + 0.5) as u32;
         if code < self.last_code { code } else { self.last_code }
     }
@@ -81,13 +81,13 @@ const fn bounds(min: f32, max: f32) -> (f64, f64) {
     (min as f64, max as f64)
 }
 
-/// The component order of a rotation that turns nothing: `x, y, z, w`.
+/// The components of the identity rotation: `x, y, z, w`.
 const IDENTITY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
-/// Rotations as their smallest three components and the place of the largest, which follows from the others.
+/// Rotations as their smallest three components and the index of the largest, which follows from the others.
 ///
-/// A quaternion and its negative are the same rotation and give the same bits. Input of any length is normalised; what
-/// has no direction (zero, NaN, infinite) becomes the identity, which is read back exactly.
+/// A quaternion and its negative are the same rotation and give the same bits. Input of any length is normalised; one
+/// without a direction (zero, NaN, infinite) becomes the identity, which decodes exactly.
 ///
 /// ```
 /// use sametick_sim::quantise::Quaternion;
@@ -103,7 +103,7 @@ pub struct Quaternion {
 }
 
 impl Quaternion {
-    /// With `component_bits` for each of the three components.
+    /// A quantiser with `component_bits` for each of the three components.
     ///
     /// # Panics
     /// If `component_bits` is not between 2 and 20; in a `const` that is a compile error. Fewer cannot tell left from
@@ -159,7 +159,7 @@ impl Quaternion {
         if rest > 0.0 {
             rotation[largest] = libm::sqrt(rest);
         } else {
-            // With few bits, rounding may leave the others longer than one together.
+            // With few bits, rounding may make the others longer than one together.
             rotation = normalised(rotation)?;
         }
         Some(rotation.map(|component| component as f32))
@@ -169,7 +169,7 @@ impl Quaternion {
         (1 << self.component_bits) - 1
     }
 
-    /// One code stays unused, so that zero is the middle one and exact.
+    /// One code stays unused, so that zero is the middle code and exact.
     const fn last_code(&self) -> u64 {
         self.component_mask() - 1
     }
@@ -192,7 +192,7 @@ fn normalised(rotation: [f64; 4]) -> Option<[f64; 4]> {
     (length.is_finite() && shrink.is_finite()).then(|| rotation.map(|component| component * shrink))
 }
 
-/// The first of the largest, so that a tie is decided the same way for a quaternion and its negative.
+/// The first of the largest components, so that a tie is decided alike for a quaternion and its negative.
 fn place_of_largest(rotation: &[f64; 4]) -> usize {
     (1..4).fold(0, |best, place| if rotation[place].abs() > rotation[best].abs() { place } else { best })
 }

@@ -1,5 +1,5 @@
-//! What is written down about a session: the records of its log, and the inputs of one tick as bytes that only the game
-//! understands. Whoever closes ticks makes them, whoever keeps or replays a session reads them.
+//! The records of a session's log, and the inputs of one tick as bytes that only the game can decode. Relay and host
+//! write records; storage and replay read them.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,85 +10,85 @@ use crate::{Inputs, Restored, Row, Seat, StateHash, Tick, Whose, from_canonical}
 
 /// One thing that happened in a session.
 ///
-/// Records come in the order in which they happened. `Joined` and `Left` come before the inputs of their tick, which is
-/// the next one; everything else that has a tick speaks of one that is closed.
+/// Records are in the order of events. `Joined` and `Left` come before the inputs of their tick, which is the next one;
+/// all other records with a tick refer to a closed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// Someone sits down, before anything they do in this tick.
+    /// A player joins, before acting in this tick.
     Joined {
-        /// Their first tick.
+        /// The player's first tick.
         tick: Tick,
-        /// Where.
+        /// The seat.
         seat: Seat,
-        /// Who, for people.
+        /// The display name.
         name: String,
-        /// The git commit their build was made from.
+        /// The git commit of the player's build.
         commit: String,
     },
-    /// Whoever sits there is gone after this tick.
+    /// The player leaves after this tick.
     Left {
-        /// Their last tick.
+        /// The player's last tick.
         tick: Tick,
-        /// Where.
+        /// The seat.
         seat: Seat,
-        /// Of their own will, or not.
+        /// The reason.
         why: Leaving,
     },
-    /// A tick is closed: what happened on every taken seat.
+    /// A tick is closed, with the inputs of all taken seats.
     Inputs(TickInputs),
     /// The players agree on the state after a tick.
     Check {
-        /// After which tick.
+        /// The tick.
         tick: Tick,
-        /// The hash they agree on.
+        /// The agreed hash.
         hash: StateHash,
     },
-    /// A player has another state after a tick than was agreed on.
+    /// A player's state after a tick differs from the agreed one.
     Dissent {
-        /// After which tick.
+        /// The tick.
         tick: Tick,
-        /// Who.
+        /// The seat.
         seat: Seat,
-        /// The hash they have.
+        /// The player's hash.
         hash: StateHash,
     },
     /// The state after a tick was saved: a replay can start here.
     Snapshot {
-        /// After which tick.
+        /// The tick.
         tick: Tick,
         /// The hash of the saved state.
         hash: StateHash,
-        /// Where it is kept.
+        /// The location of the snapshot.
         place: String,
     },
-    /// A state was found to be wrong.
+    /// A desynced state was found.
     Desync {
-        /// The first bad tick.
+        /// The first tick that differs.
         tick: Tick,
-        /// Whose state it is.
+        /// The seat of the desynced player.
         seat: Seat,
     },
-    /// The players do not agree, and there is no majority: a replay has to decide.
+    /// The players disagree, and there is no majority: a replay has to decide.
     Dispute {
-        /// The first tick they do not agree on.
+        /// The first tick on which they disagree.
         tick: Tick,
     },
-    /// Everything after a tick is void, in the log before this record: play goes on from there.
+    /// All ticks after this one that are in the log before this record are void: play continues from there.
     Rewind {
-        /// The last tick that holds.
+        /// The last valid tick.
         to: Tick,
     },
-    /// The session goes on after a pause or a restart.
+    /// The session continues after a pause or a restart.
     Resumed {
-        /// When, in milliseconds of Unix time.
+        /// The time, in milliseconds of Unix time.
         unix_ms: u64,
     },
-    /// The session is over.
+    /// The session has ended.
     End,
 }
 
 impl Record {
-    /// The tick it belongs to, if it does to one.
+    /// The tick of the record, if it has one.
     pub fn tick(&self) -> Option<Tick> {
         match self {
             Record::Joined { tick, .. }
@@ -104,7 +104,7 @@ impl Record {
         }
     }
 
-    /// The seat it is about, if it is about one.
+    /// The seat of the record, if it has one.
     pub fn seat(&self) -> Option<Seat> {
         match self {
             Record::Joined { seat, .. }
@@ -115,7 +115,7 @@ impl Record {
         }
     }
 
-    /// Its name in exports and reports.
+    /// The name in exports and reports.
     pub fn kind(&self) -> &'static str {
         match self {
             Record::Joined { .. } => "joined",
@@ -135,24 +135,24 @@ impl Record {
     }
 }
 
-/// Why a player is gone.
+/// Why a player has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
-    /// They left.
+    /// The player left voluntarily.
     Left,
-    /// They were made to leave.
+    /// The player was kicked.
     Kicked,
-    /// Nothing was heard of them for too long.
+    /// No packet arrived from the player for too long.
     TimedOut,
 }
 
-/// What happened on every taken seat in one tick. Made once and reused, it allocates nothing per tick.
+/// The inputs of all taken seats in one tick. Made once and reused, it allocates nothing per tick.
 #[derive(Clone, Debug, Default)]
 pub struct TickInputs {
     tick: Tick,
     rows: Vec<Stored>,
     bytes: Vec<u8>,
-    /// Whose each is that was brought, and where it ends in `gifts`.
+    /// The owner of each piece of loaded state, and its end in `gifts`.
     brought: Vec<(Whose, u32)>,
     gifts: Vec<u8>,
 }
@@ -163,12 +163,12 @@ struct Stored {
     joined: bool,
     left: bool,
     present: bool,
-    /// Where the input ends in `bytes`; it begins where the one before ends.
+    /// The end of the input in `bytes`; it begins where the previous one ends.
     end: u32,
 }
 
 impl TickInputs {
-    /// Tick 0, and nobody there.
+    /// Tick 0, without any taken seat.
     pub const fn new() -> TickInputs {
         TickInputs {
             tick: Tick::ZERO,
@@ -179,13 +179,13 @@ impl TickInputs {
         }
     }
 
-    /// Another tick: what happened on every taken seat, lowest seat first.
+    /// Replaces the content with another tick: the rows of all taken seats, lowest seat first.
     pub fn set<'a>(&mut self, tick: Tick, rows: impl IntoIterator<Item = Row<&'a [u8]>>) {
         self.clear(tick);
         rows.into_iter().for_each(|row| self.push(row));
     }
 
-    /// Another tick, with nobody there yet.
+    /// Replaces the content with another tick, without rows.
     pub fn clear(&mut self, tick: Tick) {
         self.tick = tick;
         self.rows.clear();
@@ -194,16 +194,16 @@ impl TickInputs {
         self.gifts.clear();
     }
 
-    /// Something comes in from outside, before anything that is done.
+    /// Adds saved state, loaded before all actions of the tick.
     ///
     /// # Panics
-    /// If all of it comes to 4 GiB.
+    /// If the total reaches 4 GiB.
     pub fn bring(&mut self, whose: Whose, bytes: &[u8]) {
         self.gifts.extend_from_slice(bytes);
         self.brought.push((whose, u32::try_from(self.gifts.len()).expect("what is brought is small")));
     }
 
-    /// What came in from outside, in order.
+    /// The saved state that is loaded, in order.
     pub fn brought(&self) -> impl Iterator<Item = Restored<&[u8]>> {
         let mut start = 0;
         self.brought.iter().map(move |(whose, end)| {
@@ -213,7 +213,7 @@ impl TickInputs {
         })
     }
 
-    /// What a step is told of it, see [`decode_inputs`].
+    /// Decodes the inputs of a step, see [`decode_inputs`].
     pub fn decode<I: DeserializeOwned>(&self, inputs: &mut Inputs<I>) {
         decode_inputs(self.iter(), inputs);
         self.brought().for_each(|Restored { whose, bytes }| inputs.bring(whose, bytes.to_vec()));
@@ -222,7 +222,7 @@ impl TickInputs {
     /// Adds a row.
     ///
     /// # Panics
-    /// If its seat is not higher than those before, or the inputs of a tick come to 4 GiB.
+    /// If its seat is not higher than those before, or the inputs of a tick reach 4 GiB.
     pub fn push(&mut self, row: Row<&[u8]>) {
         let Row { seat, joined, left, input } = row;
         assert!(self.rows.last().is_none_or(|last| last.seat < seat), "rows come in seat order");
@@ -231,12 +231,12 @@ impl TickInputs {
         self.rows.push(Stored { seat, joined, left, present: input.is_some(), end });
     }
 
-    /// Which tick.
+    /// The tick.
     pub fn tick(&self) -> Tick {
         self.tick
     }
 
-    /// What happened on every taken seat, lowest seat first.
+    /// The rows of all taken seats, lowest seat first.
     pub fn iter(&self) -> impl Iterator<Item = Row<&[u8]>> {
         let mut start = 0;
         self.rows.iter().map(move |row| {
@@ -246,12 +246,12 @@ impl TickInputs {
         })
     }
 
-    /// What happened on a seat; nothing if nobody sits there.
+    /// The row of a seat; none if it is empty.
     pub fn get(&self, seat: Seat) -> Option<Row<&[u8]>> {
         self.iter().find(|row| row.seat == seat)
     }
 
-    /// How many seats are taken.
+    /// The number of taken seats.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -270,8 +270,8 @@ impl PartialEq for TickInputs {
 
 impl Eq for TickInputs {}
 
-/// What a step is told about a tick of which only the bytes are known. What cannot be read counts as not arrived: the
-/// bytes are the same, and so nothing, for everybody.
+/// Decodes the inputs of a step from bytes. An input that cannot be decoded counts as missing: the bytes are the same
+/// for all peers, and so is the result.
 pub fn decode_inputs<'a, I: DeserializeOwned>(
     rows: impl IntoIterator<Item = Row<&'a [u8]>>,
     inputs: &mut Inputs<I>,
@@ -297,7 +297,7 @@ mod tests {
     use crate::to_canonical;
 
     #[test]
-    fn what_cannot_be_read_has_not_arrived() {
+    fn undecodable_inputs_count_as_missing() {
         let good = to_canonical(&300u32).unwrap();
         let row = |seat, joined, left, input| Row { seat: Seat(seat), joined, left, input };
         let mut tick = TickInputs::new();

@@ -1,8 +1,8 @@
-//! What of a state others may see: entities of declared kinds, how coarse each field is, how far and how often it is
-//! seen, and by whom. A [`Hosted`] game is one that a host can run for players who know only a part of it.
+//! Replication: which parts of a state players see, as entities of declared kinds, with the precision, range, rate and
+//! audience of each field. A [`Hosted`] game is one that a host can run for players who know only a part of it.
 //!
-//! A kind is declared once, with [`derive(Entity)`](derive@Entity). Encoding, deltas, interest, interpolation, the schema
-//! hash and the table in the documentation follow from that one declaration.
+//! A kind is declared once, with [`derive(Entity)`](derive@Entity). Encoding, deltas, interest management,
+//! interpolation, the schema hash and the table in the documentation follow from that one declaration.
 //!
 //! ```
 //! use sametick_sim::{Vec2, replica::{Entity, Scene}};
@@ -42,14 +42,14 @@ pub use scene::{Row, Scene, Table};
 pub use table::markdown;
 pub use value::{Plain, Value};
 
-/// The most slots an entity has: its deltas are read into memory of this size.
+/// The most slots of an entity: its deltas are decoded into memory of this size.
 pub const MAX_WIDTH: usize = 64;
 
-/// Who shares a view of the world: a player, or a crew. Everyone with the same number sees the same.
+/// The id of a view of the world: that of a player, or of a crew. All clients with the same id see the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ViewId(pub u16);
 
-/// An entity of a declared kind: what travels of a thing in the game. Derived.
+/// An entity of a declared kind: the replicated part of something in the game. Derived.
 pub trait Entity: Clone + PartialEq + core::fmt::Debug + 'static {
     /// The declaration.
     const KIND: Kind;
@@ -57,99 +57,100 @@ pub trait Entity: Clone + PartialEq + core::fmt::Debug + 'static {
     /// Writes its codes into [`Kind::width`] slots.
     fn put(&self, slots: &mut [i32]);
 
-    /// The entity with these codes; none if no entity has them.
+    /// The entity with these codes; none if they are invalid.
     fn take(slots: &[i32]) -> Option<Self>;
 
-    /// What it looks like a share `t` of the way to another.
+    /// Interpolates to another by `t`.
     fn between(&self, to: &Self, t: f32) -> Self;
 
-    /// Where it is, if it is anywhere: what is nowhere is seen from everywhere.
+    /// Its position, if it has one: an entity without a position is visible from everywhere.
     fn place(&self) -> Option<[f32; 3]>;
 }
 
 /// The declaration of a kind of entity.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Which feature's channel it belongs to, for those who join with a script.
+    /// The feature whose channel it belongs to, for scripts.
     pub feature: &'static str,
-    /// From the nearest to the farthest. Beyond the last one nothing is seen; without any, everything always is.
+    /// From the nearest to the farthest. Beyond the last one the entity is invisible; without zones it is always
+    /// visible.
     pub zones: &'static [Zone],
     /// In the order of their slots.
     pub fields: &'static [Field],
 }
 
-/// How far an entity is seen, and how often it is looked at there.
+/// A range of visibility, and the update rate in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zone {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Up to this distance from the eye, in the units of places.
+    /// The radius around the eye, in the units of positions.
     pub within: f32,
-    /// How many times a second, at most.
+    /// The most updates per second.
     pub hz: u16,
 }
 
 /// A field of an entity.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// How many slots it has.
+    /// The number of slots.
     pub slots: u16,
-    /// What a code means.
+    /// The meaning of its codes.
     pub code: Code,
     /// How it changes.
     pub motion: Motion,
-    /// How many zones see it, from the nearest on.
+    /// The number of zones in which it is visible, from the nearest on.
     pub zones: u8,
-    /// How many times a second it is looked at, at most; as often as the entity if none.
+    /// The most updates per second; those of the entity if none.
     pub hz: Option<u16>,
-    /// Only the view that owns the entity sees it.
+    /// Whether it is visible only to the view that owns the entity.
     pub owner: bool,
-    /// Its value, for those who know no types.
+    /// Decodes its value without knowing its type.
     pub plain: fn(&Code, &[i32]) -> Option<Plain>,
 }
 
-/// What a code in a slot means.
+/// The meaning of a code in a slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Code {
-    /// A whole number, in steps of so many.
+    /// A whole number.
     Whole {
-        /// Values in between are rounded.
+        /// The step; values in between are rounded.
         step: u32,
     },
-    /// A real number, in steps of so much.
+    /// A real number.
     Real {
-        /// Values in between are rounded.
+        /// The step; values in between are rounded.
         step: f32,
     },
-    /// A rotation as its smallest three components, of so many bits each.
+    /// A rotation as its smallest three components.
     Rotation {
-        /// From 2 to 20.
+        /// The bits of each component, from 2 to 20.
         bits: u32,
     },
 }
 
-/// How a field changes from one moment to the next: what is predicted of it, and what a screen shows in between.
+/// How a field changes over time: decides its prediction in deltas, and its interpolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {
     /// At once.
     Step,
-    /// Gradually, often going on as it went.
+    /// Gradually, often at the same speed.
     Smooth,
     /// Gradually around a circle of so many codes.
     Turn(u32),
-    /// As a rotation: the place of the largest component, then the three others.
+    /// As a rotation: the index of the largest component, then the three others.
     Rotation,
 }
 
 impl Code {
-    /// The same in other steps; of a rotation, with so many bits.
+    /// The same code with another step; for a rotation, with this many bits.
     ///
     /// # Panics
-    /// If there can be no such steps; in a `const` that is a compile error.
+    /// If the step is invalid; in a `const` that is a compile error.
     #[must_use]
     pub const fn with_step(self, step: f32) -> Code {
         match self {
@@ -171,7 +172,7 @@ impl Code {
 }
 
 impl Kind {
-    /// How many slots an entity has.
+    /// The number of slots of an entity.
     pub const fn width(&self) -> usize {
         let (mut at, mut width) = (0, 0);
         while at < self.fields.len() {
@@ -181,7 +182,7 @@ impl Kind {
         width
     }
 
-    /// Fails to compile, in a `const`, if something about it makes no sense.
+    /// Validates the declaration: an invalid one fails to compile, in a `const`.
     pub const fn checked(self) -> Kind {
         assert!(self.width() <= MAX_WIDTH, "an entity has at most 64 slots");
         assert!(self.zones.len() <= 8, "a kind has at most 8 zones");
@@ -193,7 +194,7 @@ impl Kind {
         self
     }
 
-    /// The names and values of its fields, for those who know no types.
+    /// The names and values of its fields, without knowing their types.
     pub fn plain<'a>(&'a self, slots: &'a [i32]) -> impl Iterator<Item = (&'static str, Plain)> + 'a {
         let mut at = 0;
         self.fields.iter().filter_map(move |field| {
@@ -204,7 +205,7 @@ impl Kind {
     }
 }
 
-/// For games in which scripts can do nothing.
+/// The command type of games without script commands.
 #[derive(Clone, Copy, Debug, serde::Deserialize)]
 pub enum NoCommand {}
 

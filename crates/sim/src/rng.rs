@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// xoroshiro128++, seeded by SplitMix64: 16 bytes of state, fast, and the same numbers on every platform.
 ///
-/// Good enough for any game, and predictable by anyone who sees the state: no secrets from here.
+/// Good enough for any game, but predictable for everyone who knows the state: do not use it for secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Rng {
     s: [u64; 2],
 }
 
 impl Rng {
-    /// A generator whose whole future follows from `seed`.
+    /// A generator seeded with `seed`.
     pub const fn new(seed: u64) -> Rng {
         let (first, seed) = split_mix(seed);
         let (second, _) = split_mix(seed);
-        // All zeros is the one state the generator never leaves.
+        // All zeros is the one state from which the generator never recovers.
         Rng { s: [first, second | 1] }
     }
 

@@ -1,7 +1,7 @@
-//! The shape of types as text and as a hash, so that two builds can tell whether they mean the same by their bytes.
+//! Describes types as text and as a hash, so that two builds can check that their bytes have the same meaning.
 //!
-//! The text has one line for every place in a type, with the whole path to it. A field that is renamed, retyped,
-//! moved, added or removed changes a line, and the first line that differs says what happened:
+//! The text has one line for every place in a type, with the whole path to it. A field that is renamed, retyped, moved,
+//! added or removed changes a line, and the first line that differs shows the change:
 //!
 //! ```
 //! use sametick_sim::{Schema, schema};
@@ -67,7 +67,7 @@ pub fn first_difference(ours: &str, theirs: &str) -> Option<String> {
     }
 }
 
-/// Adds the lines for a type at `path`. `name` is that of a named type in a place that has its own name.
+/// Adds the lines of a type at `path`. `name` is that of a named type in a place that has its own name.
 fn add_type(path: &str, name: &str, ty: &DataModelType, text: &mut String) {
     let gap = if name.is_empty() { "" } else { " " };
     *text += &format!("{path}: {}{gap}{name}\n", kind(ty));
@@ -91,7 +91,7 @@ fn add_type(path: &str, name: &str, ty: &DataModelType, text: &mut String) {
 }
 
 fn add_place(path: &str, of: &NamedType, text: &mut String) {
-    // The names of other types ("Vec<T>", "u32") say no more than their kind.
+    // The names of other types ("Vec<T>", "u32") only repeat their kind.
     let named = matches!(
         of.ty,
         DataModelType::Struct(_)
@@ -132,7 +132,7 @@ fn add_variant(path: &str, variant: &DataModelVariant, text: &mut String) {
     }
 }
 
-/// A name as it is unless it was renamed to something that could be taken for the lines around it.
+/// Escapes a name that could be mistaken for the surrounding lines.
 fn escaped(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_<>,(' )&".contains(c);
     if name.chars().all(plain) { name.into() } else { format!("{name:?}") }

@@ -1,12 +1,12 @@
-//! The sync-test: is a game as deterministic as its author believes? Offline, in one process.
+//! The sync-test: checks offline, in one process, that a game is deterministic.
 //!
-//! A rollback saves a state, goes on, comes back and simulates the same ticks again. The sync-test does that at
-//! every tick and at every depth, from clones and from saved bytes, and compares. A state that hides something from
-//! serialisation, a step that looks at anything but its arguments, or an input that does not survive being sent,
-//! shows as the first tick and field that differ.
+//! A rollback restores a saved state and simulates the same ticks again. The sync-test does that at every tick and at
+//! every depth, from clones and from saved bytes, and compares. State that is hidden from serialisation, a step that
+//! depends on more than its arguments, or an input that does not survive a round trip is reported with the first tick
+//! and field that differ.
 //!
-//! A field with `#[serde(skip)]` may matter long after the ticks that are simulated again. So the schemas of state, setup
-//! and input are compared with what is serialised of them, and a field that is missing there is named before the first tick.
+//! A field with `#[serde(skip)]` may matter long after the ticks that are simulated again. So the schemas of state,
+//! setup and input are compared with their serialised form, and a missing field is reported before the first tick.
 
 mod sample;
 mod unserialised;
@@ -25,14 +25,13 @@ use crate::hash::encode;
 use crate::{Game, Inputs, StateHash, Tick};
 use unserialised::{unserialised, unserialised_of};
 
-/// How many differing fields a report names.
+/// The most differing fields in a report.
 const REPORTED: usize = 16;
 
 /// Runs a game for `ticks` ticks and simulates every tick again from each of the `max_depth` states before it.
 ///
-/// `inputs` fills in what happens in the step that leads to the tick it is given; drive it from an
-/// [`Rng`](crate::Rng) to cover more than one would think of. A tick costs about `max_depth`² steps. Returns the
-/// hash of the last state, which a test can pin.
+/// `inputs` fills in the inputs of the step that leads to the given tick; drive it from an [`Rng`](crate::Rng) for good
+/// coverage. A tick costs about `max_depth`² steps. Returns the hash of the last state, which a test can pin.
 ///
 /// The front page of this crate has an example.
 pub fn sync_test<G: Game>(
@@ -54,49 +53,49 @@ pub fn sync_test<G: Game>(
     Ok(run.history.back().map_or(StateHash::of(&run.state), |saved| saved.hash))
 }
 
-/// Where a game first fails to be deterministic.
+/// The first place where a game is not deterministic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desync {
     /// The first tick whose state differs.
     pub tick: Tick,
-    /// What was done when it showed.
+    /// The operation that revealed it.
     pub cause: Cause,
-    /// The fields that differ: first as they were when the tick was first reached, then as they came out again.
+    /// The fields that differ: their values when the tick was first reached, and those after the repetition.
     pub differences: Vec<Difference>,
 }
 
-/// What was done when a difference showed.
+/// The operation that revealed a difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// `Game::new` was called again with the same setup, after that had been sent.
+    /// `Game::new` was called again with the same setup, after a round trip.
     New,
-    /// The inputs of the tick, or the setup, were written and read back, and came out differently.
+    /// The inputs of the tick, or the setup, were written and read back, and are different.
     Inputs,
     /// A state was cloned.
     Clone,
     /// A state was written and read back.
     RoundTrip,
-    /// Bytes just written could not be read.
+    /// Bytes just written could not be read back.
     Unreadable(DecodeError),
     /// Ticks were simulated again.
     Again {
-        /// From the state of this tick.
+        /// The tick of the restored state.
         from: Tick,
-        /// Which was brought back in this way.
+        /// How it was restored.
         via: Via,
     },
     /// Stepping a clone changed the original: they share memory.
     SharedMemory,
     /// The schema declares fields that are not serialised: `#[serde(skip)]`, `skip_serializing` or `skip_serializing_if`.
     Unserialised {
-        /// What they are fields of.
+        /// The type that declares them.
         of: Subject,
-        /// Where they are, such as `players[].aim`.
+        /// Their paths, such as `players[].aim`.
         fields: Vec<String>,
     },
 }
 
-/// What of a game is serialised.
+/// A serialised type of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Its state.
@@ -107,7 +106,7 @@ pub enum Subject {
     Input,
 }
 
-/// How a saved state was brought back.
+/// How a saved state was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// As a clone. A difference means that a step depends on something outside the state.
@@ -171,7 +170,7 @@ impl fmt::Display for Subject {
 
 impl core::error::Error for Desync {}
 
-/// A state as a rollback keeps it, and the inputs that led on from it.
+/// A saved state, as for a rollback, and the inputs of the following step.
 struct Saved<G: Game> {
     tick: Tick,
     state: G,
@@ -216,7 +215,7 @@ impl<G: Game> Run<G> {
         Ok(())
     }
 
-    /// Simulates the last `depth` ticks again and compares every one of them.
+    /// Simulates the last `depth` ticks again and compares each of them.
     fn repeat(&self, depth: usize, via: Via) -> Result<(), Desync> {
         let start = self.history.len() - 1 - depth;
         let ticks = self.history.range(start..).zip(self.history.range(start + 1..));
@@ -231,7 +230,7 @@ impl<G: Game> Run<G> {
         Ok(())
     }
 
-    /// Nothing that was done to copies may show in the state we go on with.
+    /// Stepping the copies must not have changed the current state.
     fn expect_untouched(&self, tick: Tick) -> Result<(), Desync> {
         match self.history.back() {
             Some(saved) if saved.tick == tick && saved.hash != StateHash::of(&self.state) => {
@@ -275,7 +274,7 @@ impl<G: Game> Saved<G> {
     }
 }
 
-/// A value as it arrives after being sent. It must be the same value.
+/// A value after a round trip through bytes. It must be unchanged.
 fn sent<T: Serialize + DeserializeOwned>(value: &T, tick: Tick) -> Result<T, Desync> {
     let mut bytes = Vec::new();
     encode(value, &mut bytes);

@@ -1,4 +1,4 @@
-//! Ticks, seats, rates and the one clock type every pure crate is handed instead of reading a clock.
+//! Ticks, seats, rates, and `Time`, which drivers pass to pure crates instead of letting them read a clock.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -6,9 +6,9 @@ use core::ops::{Add, AddAssign, Sub};
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
 
-/// A moment on a monotonic clock, in microseconds since an origin the driver chooses.
+/// A moment on a monotonic clock, in microseconds since an origin chosen by the driver.
 ///
-/// Pure code never reads a clock: the driver passes `Time` in, so a test can pass any time it likes.
+/// Pure code never reads a clock: the driver passes `Time` in, so a test can pass any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -63,7 +63,7 @@ impl Tick {
         Tick(self.0 + 1)
     }
 
-    /// How many ticks `self` lies after `earlier`, zero if it does not.
+    /// The ticks from `earlier` to `self`, zero if `earlier` is later.
     pub const fn ticks_since(self, earlier: Tick) -> u32 {
         self.0.saturating_sub(earlier.0)
     }
@@ -95,14 +95,14 @@ impl fmt::Display for Tick {
     }
 }
 
-/// A place in a session. A player may leave it and another take it.
+/// A seat in a session. A player may leave it and another take it.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Schema,
 )]
 pub struct Seat(pub u16);
 
 impl Seat {
-    /// The seat's place in an array of seats.
+    /// The seat's index in an array of seats.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Seat {
     }
 }
 
-/// How many ticks a second a game runs at: between 1 and 1000.
+/// The ticks per second of a game: between 1 and 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickRate(u16);
 
@@ -133,7 +133,7 @@ impl TickRate {
         self.0 as u32
     }
 
-    /// When `tick` is due, counted from the moment tick 0 stood at. Exact: errors do not add up over ticks.
+    /// The due time of `tick`, relative to tick 0. Exact: errors do not add up over ticks.
     pub const fn due_micros(self, tick: Tick) -> u64 {
         (tick.0 as u64 * 1_000_000).div_ceil(self.0 as u64)
     }

@@ -1,7 +1,7 @@
 //! How long a tick of a crowded arena takes: `cargo run --release -p sametick-simulator --example crowd [PLAYERS…]`.
 //!
-//! A host and light clients in one process: they walk about, shoot and say what they have received, half a round trip of
-//! two ticks later. Only what the host does is timed.
+//! A host and light clients in one process: the clients move, shoot and acknowledge updates half a round trip of two
+//! ticks later. Only the host's work is timed.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this measures time")]
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use sametick_sim::{Game, Rng, Tick, Time, to_canonical};
 use sametick_wire::inputs::{Opaque, put_inputs};
 use sametick_wire::{Channel, Member, control};
 
-/// Ticks that are timed, after some to warm up.
+/// Ticks that are timed, after a warm-up.
 const TIMED: u32 = 900;
 const WARM_UP: u32 = 150;
 
@@ -26,7 +26,7 @@ struct Crowd {
     host: Host<Arena>,
     rng: Rng,
     walking: Vec<Input>,
-    /// What members have received, and when they say so.
+    /// Acknowledgements of members, and when they send them.
     reports: VecDeque<(Tick, Member, Tick)>,
     bytes: u64,
 }
@@ -83,7 +83,7 @@ impl Crowd {
         }
     }
 
-    /// Everybody says what they do in the next tick, and what they have received.
+    /// Every client sends its input of the next tick, and its acknowledgement.
     fn speak(&mut self, now: Time) {
         let next = self.host.tick().next();
         let mut bytes = Vec::new();

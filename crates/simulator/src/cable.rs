@@ -1,4 +1,4 @@
-//! The way between one client and the relay: a link at each end, and a bad network in each direction.
+//! The connection between one client and the relay: a link at each end, and a bad network in each direction.
 
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Member, SessionId};
@@ -7,17 +7,17 @@ use sametick_wire::link::{Input, Output};
 use sametick_wire::netem::{self, Netem, Profile, Stats};
 use sametick_wire::{Carrier, Channel, Closed, Link};
 
-/// More ticks than an input can be under way for.
+/// How many inputs of a client are kept: more than can be in flight.
 const HANDED: usize = 1_024;
 
-/// So many packets a side sends at least before the other may call it silent.
+/// How many packets in a row a network must lose before a time-out counts as explained.
 const SWALLOWED: u64 = 8;
 
-/// What comes out of one end.
+/// An output of one end.
 pub enum Heard<'a> {
-    /// A message for whoever has this end.
+    /// A message for the owner of this end.
     Message(Channel, &'a [u8]),
-    /// This end is over.
+    /// The link of this end is closed.
     Closed(Closed),
 }
 
@@ -37,12 +37,12 @@ impl End {
         &mut self.link
     }
 
-    /// When it wants to be woken, in its machine's time.
+    /// The next wake-up, in its machine's time.
     pub fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
-    /// Takes what has arrived and does what is due. `now` is the time of the world, `local` that of the machine.
+    /// Handles arrived packets and due timers. `now` is the time of the world, `local` that of the machine.
     pub fn run(
         &mut self,
         (now, local): (Time, Time),
@@ -65,7 +65,7 @@ impl End {
         }
     }
 
-    /// Sends and hands over everything that is ready.
+    /// Sends all ready packets, and passes on all ready messages.
     pub fn drain(
         &mut self,
         now: Time,
@@ -96,14 +96,14 @@ impl End {
     }
 }
 
-/// Memory for packets, used again and again.
+/// Packet buffers for reuse.
 #[derive(Default)]
 pub struct Bufs {
     packet: Vec<u8>,
     out: Vec<u8>,
 }
 
-/// A client's inputs, by tick, as it handed them in: perhaps several for one tick, over one link after the other.
+/// A client's inputs by tick, as it sent them: perhaps several for one tick, over successive links.
 #[derive(Clone)]
 pub struct Handed(Vec<(Tick, Vec<Opaque>)>);
 
@@ -114,7 +114,7 @@ impl Default for Handed {
 }
 
 impl Handed {
-    /// The client does this.
+    /// Notes that the client sent this.
     pub fn note(&mut self, tick: Tick, input: Opaque) {
         let (at, inputs) = &mut self.0[tick.0 as usize % HANDED];
         if std::mem::replace(at, tick) != tick {
@@ -123,66 +123,66 @@ impl Handed {
         inputs.push(input);
     }
 
-    /// Whether the client did this.
+    /// Whether the client sent this.
     pub fn has(&self, tick: Tick, input: Opaque) -> bool {
         let (at, inputs) = &self.0[tick.0 as usize % HANDED];
         *at == tick && inputs.contains(&input)
     }
 }
 
-/// What a client that comes back has.
+/// What a resuming client has.
 #[derive(Clone, Copy, Debug)]
 pub struct Resumed {
-    /// Of which session.
+    /// Its session.
     pub session: SessionId,
-    /// Who it was when it was last welcome there.
+    /// Its member id in its last welcome there.
     pub member: Member,
     /// The tick of its state.
     pub have: Tick,
 }
 
-/// The way between one client and the relay.
+/// The connection between one client and the relay.
 pub struct Cable {
-    /// What the relay calls it.
+    /// The member id of the relay.
     pub member: Member,
-    /// Which client made it.
+    /// The client that opened it.
     pub client: usize,
-    /// When.
+    /// When it was opened.
     pub opened_at: Time,
-    /// The client's end, while the client has it.
+    /// The client's end, while the client uses it.
     pub here: Option<End>,
-    /// The relay's end, until it is over.
+    /// The relay's end, until it is closed.
     pub there: Option<End>,
-    /// To the relay.
+    /// The network to the relay.
     pub up: Netem,
-    /// To the client.
+    /// The network to the client.
     pub down: Netem,
-    /// Where the client sits, by the records of the session.
+    /// The client's seat, by the records of the session.
     pub place: Option<(SessionId, Seat)>,
-    /// Which session it takes part in.
+    /// The session that it takes part in.
     pub session: Option<SessionId>,
-    /// What the client had when it made this.
+    /// What the client had when it opened this.
     pub resumed: Option<Resumed>,
     /// The first tick that the client is sent, if it takes part.
     pub first: Option<Tick>,
-    /// Since which tick the state is wrong that the client has brought along, until it goes on from there.
+    /// Since which tick the state that the client has brought is wrong, until it goes on from there.
     pub carried: Option<Tick>,
-    /// The relay has said whether the client takes part.
+    /// Whether the relay has answered the client's join.
     pub answered: bool,
-    /// What the client handed in.
+    /// The inputs that the client sent.
     pub handed: Handed,
-    /// When something last happened that explains silence on it.
+    /// The last time of an event that explains silence on it.
     pub troubled_at: Time,
-    /// What each network had done, up and down, when a packet last came out of it.
+    /// The counters of each network, up and down, when it last delivered a packet.
     came_out: [Stats; 2],
-    /// Something is waiting at the relay's end to be sent.
+    /// Whether the relay's end has something to send.
     pub dirty: bool,
-    /// The relay does not want to hear of it any more.
+    /// Whether the relay has closed it.
     pub thrown_out: bool,
 }
 
 impl Cable {
-    /// A way that has just opened; `local` is the client's time.
+    /// A cable that has just opened; `local` is the client's time.
     pub fn new(now: Time, local: Time, member: Member, client: usize, profile: Profile, seed: u64) -> Cable {
         Cable {
             member,
@@ -206,7 +206,7 @@ impl Cable {
         }
     }
 
-    /// Looks at what has come out of the networks.
+    /// Updates the counters after deliveries.
     pub fn note_deliveries(&mut self) {
         for (network, came_out) in [&self.up, &self.down].into_iter().zip(&mut self.came_out) {
             if network.stats().delivered > came_out.delivered {
@@ -215,8 +215,8 @@ impl Cable {
         }
     }
 
-    /// Whether the network lost everything, several packets, since one last came out; `up` is to the relay. A burst of losses is as
-    /// long as it happens to be.
+    /// Whether the network has lost several packets in a row since its last delivery; `up` is to the relay. The length
+    /// of a burst of losses is random.
     pub fn has_swallowed(&self, up: bool) -> bool {
         let (network, before) =
             if up { (&self.up, &self.came_out[0]) } else { (&self.down, &self.came_out[1]) };
@@ -224,14 +224,14 @@ impl Cable {
         stats.delivered == before.delivered && stats.sent >= before.sent + SWALLOWED
     }
 
-    /// Whether the client has just left a wrong state behind that it had brought along: it goes back to before that.
+    /// Whether the client has just gone back to a tick before the wrong state that it had brought.
     pub fn take_left_behind(&mut self) -> bool {
         let have = self.resumed.map_or(Tick::ZERO, |resumed| resumed.have);
         let goes_back = |bad: Tick| self.first.is_some_and(|first| first <= bad.min(have));
         self.carried.take().is_some_and(goes_back)
     }
 
-    /// When something happens next at the relay's end.
+    /// The next event at the relay's end.
     pub fn next_there(&self) -> Option<Time> {
         let there = self.there.as_ref()?;
         [there.wake_at(), self.up.next_delivery()].into_iter().flatten().min()

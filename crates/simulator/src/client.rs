@@ -1,4 +1,4 @@
-//! One client: a machine with a clock of its own, and the peer on it while it takes part.
+//! One client: a machine with a clock of its own, and its peer while it takes part.
 
 use sametick_lockstep::peer::Peer;
 use sametick_lockstep::session::{Member, SessionId};
@@ -9,32 +9,32 @@ use crate::cable::Handed;
 use crate::clock::Clock;
 use crate::games::Playable;
 
-/// What a client has while it is connected.
+/// The state of a connected client.
 pub struct Online<G: Playable> {
-    /// Its cable, by number.
+    /// The number of its cable.
     pub cable: usize,
     /// The peer.
     pub peer: Peer<G>,
-    /// When the peer wants to be woken, in the client's time.
+    /// The next wake-up of the peer, in the client's time.
     pub wake_at: Option<Time>,
-    /// The session that its state is of, and who it was when it was last welcome there.
+    /// The session of its state, and its member id in its last welcome there.
     pub welcome: Option<(SessionId, Member)>,
-    /// The last confirmed tick that was looked at.
+    /// The last confirmed tick that was checked.
     pub confirmed: Tick,
     /// How often its state was replaced.
     pub resyncs: u32,
-    /// How often it began with a save.
+    /// How often it started from a save.
     pub loads: u32,
-    /// Since which tick its state is wrong: it was tampered with and not replaced yet.
+    /// Since which tick its state is wrong: corrupted by the test and not replaced yet.
     pub tampered: Option<Tick>,
-    /// What it handed in over its last link, which it may have to do again.
+    /// The inputs it sent over its last link, which it may have to repeat.
     pub handed: Option<Handed>,
-    /// What the player does.
+    /// The current input of the player.
     pub held: Option<G::Input>,
 }
 
 impl<G: Playable> Online<G> {
-    /// Looks whether it has been made welcome as `member` of a session. What it had of another session is void.
+    /// Checks whether it was welcomed as `member` of a session. State of another session is discarded.
     pub fn note_welcome(&mut self, session: Option<SessionId>, member: Member) {
         let Some(session) = session.filter(|_| self.peer.status().takes_part()) else { return };
         if self.welcome.is_none_or(|(before, _)| before != session) {
@@ -48,23 +48,23 @@ impl<G: Playable> Online<G> {
 pub struct Client<G: Playable> {
     /// Its clock.
     pub clock: Clock,
-    /// While it takes part.
+    /// The connected state, while it takes part.
     pub online: Option<Online<G>>,
-    /// What it has from the last time, if it has not forgotten it.
+    /// The state of the last connection, if it was not discarded.
     pub kept: Option<Online<G>>,
-    /// When it tries to connect, while it does not.
+    /// The time of its next connection attempt, while it is not connected.
     pub dial_at: Time,
-    /// Its process does nothing.
+    /// Whether its process is stalled.
     pub stalled: bool,
-    /// Nothing gets through from it, and to it.
+    /// Whether its network is cut, from it and to it.
     pub cut: [bool; 2],
     /// Its network.
     pub profile: Profile,
-    /// Only watches, from the next time on.
+    /// Whether it joins as a spectator from the next connection on.
     pub watch: bool,
-    /// What the player does is drawn from this.
+    /// The source of the player's random inputs.
     pub rng: Rng,
-    /// When something happens next here.
+    /// The time of its next event.
     pub next_at: Time,
 }
 
@@ -85,7 +85,7 @@ impl<G: Playable> Client<G> {
         }
     }
 
-    /// Whether something keeps it from talking to the relay.
+    /// Whether a fault keeps it from talking to the relay.
     pub fn is_silenced(&self) -> bool {
         self.stalled || self.cut.contains(&true)
     }

@@ -1,10 +1,10 @@
-//! The clock of one machine: a little too fast or too slow, and now and then it jumps.
+//! The clock of one machine: drifts, and jumps at times.
 
 use sametick_sim::Time;
 
 const MILLION: i64 = 1_000_000;
 
-/// How a machine's clock stands to the time of the world.
+/// The offset of a machine's clock from the time of the world.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
     drift_ppm: i64,
@@ -17,12 +17,12 @@ impl Clock {
         Clock { drift_ppm, jumped_us: 0 }
     }
 
-    /// The clock jumps ahead, as it does when a machine has slept.
+    /// The clock jumps ahead, as it does after a suspend.
     pub fn jump(&mut self, us: u64) {
         self.jumped_us += us;
     }
 
-    /// What the machine takes this moment for.
+    /// The machine's time at this moment.
     pub fn local(&self, now: Time) -> Time {
         let us = now.as_micros() as i64;
         Time::from_micros((us + us * self.drift_ppm / MILLION) as u64 + self.jumped_us)
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_shows_what_was_waited_for() {
+    fn a_clock_shows_the_time_that_was_waited_for() {
         for drift_ppm in [-500, -1, 0, 3, 500] {
             let mut clock = Clock::new(drift_ppm);
             for step in 0..2_000 {

@@ -1,4 +1,4 @@
-//! A disk for SQLite that forgets: what was not synced may be there after a power cut, or not, or in part.
+//! A simulated disk for SQLite: unsynced data may survive a power failure completely, partly or not at all.
 //!
 //! It is a file system of SQLite's, so the database that runs on it is the real one. It has no shared memory between
 //! connections; a database on it is opened by one connection, with `exclusive`.
@@ -12,36 +12,36 @@ use std::time::Duration;
 use sametick_sim::Rng;
 use sqlite_vfs::{DatabaseHandle, LockKind, OpenAccess, OpenKind, OpenOptions, Vfs, WalDisabled};
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes atomically.
 const SECTOR_BYTES: usize = 512;
 
 /// A disk, registered with SQLite under a name.
 ///
-/// SQLite keeps what is registered with it for good: have one, and [`wipe`](CrashDisk::wipe) it.
+/// SQLite keeps a registration for good: create one disk, and [`wipe`](CrashDisk::wipe) it.
 #[derive(Clone)]
 pub struct CrashDisk(Arc<Mutex<Files>>);
 
 #[derive(Default)]
 struct Files {
     files: BTreeMap<String, File>,
-    /// Deleted, but the folder was not synced since: they may be back after a power cut.
+    /// Deleted files whose folder was not synced since: they may reappear after a power failure.
     ghosts: BTreeMap<String, Vec<u8>>,
     operations: u64,
-    /// The power fails before this operation.
+    /// The number of the operation before which the power fails.
     fails_at: Option<u64>,
     failing_syncs: u32,
     stays_seen: bool,
     syncs: u64,
 }
 
-/// A file: what programs see, what is on the disk, and what lies between.
+/// A file: its visible content, its content on the disk, and the changes in between.
 #[derive(Clone, Default)]
 struct File {
     seen: Vec<u8>,
     stored: Vec<u8>,
-    /// Since the last good sync, in order.
+    /// Changes since the last good sync, in order.
     unsynced: Vec<Change>,
-    /// The folder was synced since it was made: its name is on the disk.
+    /// Whether the folder was synced since the file was created: its name is on the disk.
     is_named: bool,
 }
 
@@ -52,32 +52,32 @@ enum Change {
 }
 
 impl CrashDisk {
-    /// An empty disk that SQLite knows by this name.
+    /// An empty disk, registered with SQLite by this name.
     pub fn register(name: &str) -> CrashDisk {
         let crash_disk = CrashDisk(Arc::default());
         sqlite_vfs::register(name, crash_disk.clone(), false).expect("no other disk has this name");
         crash_disk
     }
 
-    /// Nothing is on it, and it works.
+    /// Removes all files and faults.
     pub fn wipe(&self) {
         *self.files() = Files::default();
     }
 
-    /// The power fails after so many more operations; none works from then on.
+    /// Makes the power fail after so many more operations; none works from then on.
     pub fn fail_after(&self, operations: u64) {
         let mut files = self.files();
         files.fails_at = Some(files.operations + operations);
     }
 
-    /// The next syncs fail, and what they should have stored never will be. As on Linux it counts as stored; it may still be
-    /// seen while the power is on, or not.
+    /// Makes the next syncs fail and never store their data. As on Linux it counts as stored; with `stays_seen` it
+    /// remains visible while the power is on.
     pub fn fail_syncs(&self, count: u32, stays_seen: bool) {
         let mut files = self.files();
         (files.failing_syncs, files.stays_seen) = (count, stays_seen);
     }
 
-    /// Writes once more what is seen of a file, and syncs it.
+    /// Writes the visible content of a file once more, and syncs it.
     pub fn rewrite(&self, name: &str) -> io::Result<()> {
         let mut files = self.operate()?;
         let Ok(file) = files.file(name) else { return Ok(()) };
@@ -87,17 +87,17 @@ impl CrashDisk {
         self.sync(name, OpenKind::MainDb)
     }
 
-    /// How many operations there were.
+    /// The number of operations.
     pub fn operations(&self) -> u64 {
         self.files().operations
     }
 
-    /// How many syncs there were.
+    /// The number of syncs.
     pub fn syncs(&self) -> u64 {
         self.files().syncs
     }
 
-    /// The power fails, if it has not yet, and is back: of every change that was not synced some sectors are there.
+    /// Fails the power, unless it failed already, and restores it: of every unsynced change some sectors survive.
     pub fn cut_power(&self, rng: &mut Rng) {
         let mut files = self.files();
         files.fails_at = None;
@@ -117,7 +117,7 @@ impl CrashDisk {
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
-        // A test that failed with it is over.
+        // A test that panicked with the lock is over.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,14 +132,14 @@ impl CrashDisk {
         files.syncs += 1;
         let file = files.file(name)?;
         file.sync();
-        // SQLite's own file system syncs the folder with the first sync of a journal or log that it has made.
+        // SQLite's own file system syncs the folder with the first sync of a journal or log that it has created.
         if !file.is_named && matches!(kind, OpenKind::MainJournal | OpenKind::Wal) {
             files.sync_folder();
         }
         Ok(())
     }
 
-    /// One more operation, if there is still power.
+    /// Counts an operation, and locks the files if there is still power.
     fn operate(&self) -> io::Result<MutexGuard<'_, Files>> {
         let mut files = self.files();
         if files.fails_at.is_some_and(|at| files.operations >= at) {
@@ -162,7 +162,7 @@ impl Files {
 }
 
 impl File {
-    /// A file that has been there for long.
+    /// A file that is completely stored.
     fn of(stored: Vec<u8>) -> File {
         File { seen: stored.clone(), stored, unsynced: Vec::new(), is_named: true }
     }
@@ -176,7 +176,7 @@ impl File {
         self.unsynced.drain(..).for_each(|change| change.apply(&mut self.stored));
     }
 
-    /// What was to be stored counts as stored from now on.
+    /// The data to be stored counts as stored from now on.
     fn fail_sync(&mut self, stays_seen: bool) {
         self.unsynced.clear();
         if !stays_seen {
@@ -184,10 +184,10 @@ impl File {
         }
     }
 
-    /// What is on the disk when the power fails now.
+    /// The content of the disk after a power failure now.
     fn left_over(self, rng: &mut Rng) -> Vec<u8> {
         let mut left = self.stored;
-        // Many cuts keep everything, or nothing: most bugs need one of these.
+        // Many power failures keep everything, or nothing: most bugs need one of these.
         let kept_of_16 = [0, 16, rng.below(17)][rng.below(3) as usize];
         for change in self.unsynced {
             match change {
@@ -221,7 +221,7 @@ impl Change {
     }
 }
 
-/// The pieces of a write that are stored or not, each for itself.
+/// The parts of a write that are stored or lost independently.
 fn sectors(offset: usize, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let first = (SECTOR_BYTES - offset % SECTOR_BYTES).min(bytes.len());
     let (head, rest) = bytes.split_at(first);
@@ -274,7 +274,7 @@ impl Vfs for CrashDisk {
     }
 
     fn random(&self, buffer: &mut [i8]) {
-        // The same in every run: the salts of logs are all that it is for.
+        // The same in every run: it is used only for the salts of logs.
         let mut rng = Rng::new(self.operations());
         buffer.fill_with(|| rng.below(256) as u8 as i8);
     }
@@ -301,7 +301,7 @@ impl DatabaseHandle for Handle {
         let rest = usize::try_from(offset).ok().and_then(|at| seen.get(at..)).unwrap_or(&[]);
         let count = rest.len().min(out.len());
         out[..count].copy_from_slice(&rest[..count]);
-        // SQLite wants zeros for what is not there.
+        // SQLite expects zeros beyond the end.
         out[count..].fill(0);
         if count < out.len() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }

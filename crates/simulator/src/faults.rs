@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: kinds of faults, how often each is drawn, and how they are counted.
+//! The faults of a simulated world: their kinds, frequencies and counters.
 
 use sametick_sim::Rng;
 use sametick_wire::netem::{Bandwidth, Chance, Loss, Profile, Reorder};
@@ -7,44 +7,44 @@ use sametick_wire::netem::{Bandwidth, Chance, Loss, Profile, Reorder};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(usize)]
 pub enum Fault {
-    /// One client's network becomes another one.
+    /// One client's network gets another profile.
     Network,
-    /// Everybody's network becomes another one.
+    /// Every network gets another profile.
     Weather,
     /// One client's network carries nothing, in one direction or both.
     Partition,
-    /// Nobody's network carries anything.
+    /// No network carries anything.
     Blackout,
-    /// A client is gone without a word, and comes back with a new link.
+    /// A client disappears silently, and comes back with a new link.
     Crash,
-    /// A client's carrier is gone, and the next one too, perhaps; the client knows at once and connects anew.
+    /// A client's carrier ends, perhaps the next one too; the client knows at once and reconnects.
     Roaming,
     /// A client leaves, and comes back later.
     Leave,
-    /// Everybody leaves, for so long that the session ends; they come back one by one, or others in their place.
+    /// All players leave until the session ends; they come back one by one, or others in their place.
     Recess,
-    /// A client's process does nothing for a while.
+    /// A client's process stalls for a while.
     Stall,
-    /// The relay's process does nothing for a while.
+    /// The relay's process stalls for a while.
     RelayStall,
-    /// The relay is killed, with what its disk had not synced, and started again after a while.
+    /// The relay is killed, with its unsynced data, and started again after a while.
     RelayCrash,
     /// A client's clock jumps ahead.
     ClockJump,
     /// The disk is full for a while.
     DiskFull,
-    /// The disk loses what it should sync.
+    /// Syncs of the disk fail and lose their data.
     FailedSync,
-    /// The disk does nothing for a while.
+    /// The disk stalls for a while.
     SlowDisk,
-    /// What would be left of the log if the power failed now?
+    /// Checks what would remain of the log if the power failed now.
     PowerCut,
     /// A bit of a client's state is flipped.
     FlippedBit,
 }
 
 impl Fault {
-    /// Every kind, its name, and how often it is drawn in comparison with the others.
+    /// Every kind, its name, and its relative frequency.
     const TABLE: [(Fault, &'static str, u64); 17] = [
         (Fault::Network, "network", 20),
         (Fault::Weather, "weather", 5),
@@ -65,7 +65,7 @@ impl Fault {
         (Fault::FlippedBit, "flipped bit", 10),
     ];
 
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const KINDS: usize = Fault::TABLE.len();
 
     /// Every kind.
@@ -78,7 +78,7 @@ impl Fault {
         Fault::TABLE[self as usize].1
     }
 
-    /// One of them.
+    /// Draws a kind.
     pub fn draw(rng: &mut Rng) -> Fault {
         let total = Fault::TABLE.iter().map(|(_, _, weight)| weight).sum();
         let mut at = rng.below(total);
@@ -91,15 +91,15 @@ impl Fault {
         Fault::Network
     }
 
-    /// Whether it can keep a client from coming back quickly after the relay was killed.
+    /// Whether it can delay a client's return after the relay was killed.
     pub fn disturbs(self) -> bool {
         let is_quiet =
             matches!(self, Fault::DiskFull | Fault::FailedSync | Fault::SlowDisk | Fault::PowerCut);
         !is_quiet && self != Fault::RelayCrash
     }
 
-    /// Whether it can keep a client from saying what its state is. Such faults wait while a flipped bit is looked for:
-    /// a state that most players have is the right one, and those who could tell must not go away.
+    /// Whether it can keep a client from reporting its state hash. Such faults wait while a flipped bit is undetected:
+    /// the state of the majority is the right one, and the peers that decide must not go away.
     pub fn silences(self) -> bool {
         matches!(
             self,
@@ -118,40 +118,40 @@ impl Fault {
     }
 }
 
-/// How often each kind of fault happened.
+/// Counts each kind of fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts([u64; Fault::KINDS]);
 
 impl FaultCounts {
-    /// One more.
+    /// Counts one more.
     pub fn note(&mut self, fault: Fault) {
         self.0[fault as usize] += 1;
     }
 
-    /// How often it happened.
+    /// The count of a kind.
     pub fn of(&self, fault: Fault) -> u64 {
         self.0[fault as usize]
     }
 
-    /// All of them.
+    /// The count of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Adds those of another world.
+    /// Adds the counts of another world.
     pub fn add(&mut self, other: &FaultCounts) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 }
 
-/// A time between these, short ones more often than long ones.
+/// Draws a duration between these, short ones more often than long ones.
 pub fn draw_us(rng: &mut Rng, least_us: u64, most_us: u64) -> u64 {
     let span = most_us - least_us;
     let (one, other) = (rng.below(span + 1), rng.below(span + 1));
     least_us + (one as u128 * other as u128 / span.max(1) as u128) as u64
 }
 
-/// A network: usually bearable, sometimes terrible.
+/// Draws a network profile: usually bearable, sometimes terrible.
 pub fn draw_profile(rng: &mut Rng) -> Profile {
     let severity = 1 + rng.below(4);
     let latency_us = draw_us(rng, 500, 40_000 * severity);
@@ -182,16 +182,16 @@ pub fn draw_profile(rng: &mut Rng) -> Profile {
     profile
 }
 
-/// Whether everything works on a network.
+/// Whether a network needs no tolerance from the checkers.
 pub fn is_clean(profile: &Profile) -> bool {
     let Profile { latency_us, jitter_us, .. } = *profile;
     latency_us <= MAX_CLEAN_US && *profile == Profile { latency_us, jitter_us, ..Profile::default() }
 }
 
-/// A clean network has no more latency.
+/// The latency limit of a clean network.
 const MAX_CLEAN_US: u64 = 30_000;
 
-/// A network on which everything works.
+/// Draws a clean network.
 pub fn draw_clean(rng: &mut Rng) -> Profile {
     Profile {
         latency_us: 5_000 + rng.below(MAX_CLEAN_US - 5_000),

@@ -1,4 +1,4 @@
-//! The games that are played in a world: one whose state never heals, at several tick rates, and pong.
+//! The games of simulated worlds: one whose state never heals, at several tick rates, and pong.
 
 use postcard_schema::Schema;
 use sametick_pong::{Input as PongInput, Motion, Pong, Setup as PongSetup};
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 /// A game that the simulator can play.
 pub trait Playable: Game {
-    /// What a session with this seed and so many seats starts from.
+    /// The setup of a session with this seed and so many seats.
     fn setup(seed: u64, seats: u16) -> Self::Setup;
 
-    /// What a player does next, who did `held` last.
+    /// Draws the next input of a player after `held`.
     fn play(rng: &mut Rng, held: Option<&Self::Input>) -> Self::Input;
 
-    /// Different for different states; cheap, for it is taken of every confirmed tick.
+    /// A hash of the state; cheap, for it is computed at every confirmed tick.
     fn digest(&self) -> u64;
 
     /// Flips one bit that no step ever flips back.
     fn flip(&mut self, rng: &mut Rng);
 
-    /// Whether `shown` has the state `self` of this tick in its past, as far as a state tells.
+    /// Whether `shown` may descend from the state `self` of this tick.
     fn is_past_of(&self, shown: &Self, tick: Tick) -> bool;
 }
 
 const SEATS: usize = 8;
 
-/// How many of its last ticks a state can tell apart: more than a peer may run ahead.
+/// How many of its last ticks a state records: more than a peer may predict.
 const TRAIL: usize = 64;
 
-/// Every input matters for ever after, so that no difference can heal. Runs at `HZ` ticks a second.
+/// A game in which every input changes all later states, so that no difference can heal. Runs at `HZ` ticks a second.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 pub struct Sum<const HZ: u16> {
     tick: u32,
     totals: [u64; SEATS],
     held: [u8; SEATS],
-    /// A few bits of each of the last states, so that a state on screen can be asked what it was made from.
+    /// A few bits of each of the last states, so that the origin of a state on screen can be checked.
     trail: [[u8; TRAIL / 2]; 2],
 }
 
@@ -128,7 +128,7 @@ impl Playable for Pong {
     }
 
     fn flip(&mut self, rng: &mut Rng) {
-        // Whatever happens in the game, its random numbers are other ones from now on.
+        // From here on the game's random numbers are different, whatever the inputs.
         self.rng = Rng::new(rng.next_u64());
     }
 

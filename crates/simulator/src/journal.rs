@@ -1,5 +1,5 @@
-//! The log of a session on a disk that fails, and what is asked of it: that it holds what was closed, that what was durable
-//! survives, and that it replays to the same states.
+//! The log of a session on a faulty disk, and its checks: it contains every closed tick, durable records survive, and
+//! it replays to the same states.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use sametick_store::log::{Appender, Header, LogEncoder, LogReader, Position, Rec
 
 use crate::games::Playable;
 
-/// A minute without a disk, at a rate and with players that are drawn, takes no more than this.
+/// The most that waits for the disk: a minute without a disk, at any drawn rate and number of players.
 pub const MAX_WAITING: usize = 1 << 20;
 
-/// What was closed, to compare a log with: a number for the rows of each tick, and one for the state after it.
+/// The closed ticks, to compare a log with: a hash of the rows of each tick, and one of the state after it.
 #[derive(Default)]
 pub struct Closed {
-    /// The rows, from tick 1 on.
+    /// The hashes of the rows, from tick 1 on.
     pub rows: Vec<u64>,
-    /// The states, from tick 1 on.
+    /// The hashes of the states, from tick 1 on.
     pub states: Vec<u64>,
 }
 
-/// A number for the rows of a tick.
+/// Hashes the rows of a tick.
 pub fn rows_digest<'a>(rows: impl Iterator<Item = Row<&'a [u8]>>) -> u64 {
     let mut sum = 0u64;
     let mut add = |word: u64| sum = (sum.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -43,28 +43,28 @@ pub struct Journal {
     inputs: TickInputs,
     slow: bool,
     header: Header,
-    /// What it begins with, if the log before it is lost.
+    /// The save it begins with, if the log before it is lost.
     base: Option<Save>,
-    /// To which ticks the session went back, once for each time it was taken up again.
+    /// The rewinds of the session, one for each resume.
     rewinds: Vec<Tick>,
-    /// Something of the log was on the disk when the relay was killed: up to here it surely is.
+    /// The last tick that was certainly on the disk when the relay was killed.
     durable_before: Tick,
     /// Rewinds that were lost when the relay was killed, and have not been written again.
     pub lost: Vec<Tick>,
 }
 
-/// What is left of a log after a crash.
+/// The rest of a log after a crash.
 pub struct Left {
-    /// The ticks that hold, from 1 on.
+    /// The valid ticks, from 1 on.
     pub ticks: Vec<Inputs<Opaque>>,
-    /// How many rewinds there are.
+    /// The number of rewinds.
     pub rewinds: u32,
-    /// The session goes on with the rewind that was just said.
+    /// Whether the session goes on with the last rewind.
     pub is_last: bool,
 }
 
 impl Journal {
-    /// A log that begins.
+    /// A new log.
     pub fn new(facts: &Facts) -> Result<Journal, String> {
         let header = Header {
             build: facts.build,
@@ -106,12 +106,12 @@ impl Journal {
         self.header.first_tick - 1
     }
 
-    /// Whether it has the first tick.
+    /// Whether it begins with the first tick.
     pub fn is_whole(&self) -> bool {
         self.base.is_none()
     }
 
-    /// The machine is killed: of what was not synced only a part is there. None if not even the beginning is.
+    /// Kills the machine: of the unsynced data only a part survives. `None` if not even the header does.
     pub fn crash(&mut self, rng: &mut Rng) -> Result<Option<Left>, String> {
         let mut disk = self.appender.disk().clone();
         disk.crash(rng.below(disk.bytes().len() as u64 + 1) as usize);
@@ -121,13 +121,13 @@ impl Journal {
         self.reopen(disk.bytes()).map(Some)
     }
 
-    /// What there is of a session that has ended; its log goes on.
+    /// Resumes a session that has ended, and returns its log.
     pub fn take_up(&mut self) -> Result<Left, String> {
         let disk = self.appender.disk().clone();
         self.reopen(disk.bytes())
     }
 
-    /// Reads what there is, and goes on with it: the torn tail is cut, and of a session that had ended it is said that it was resumed.
+    /// Reads the log and resumes it: cuts the torn tail, and records the resume of a session that had ended.
     fn reopen(&mut self, bytes: &[u8]) -> Result<Left, String> {
         let mut reader = LogReader::open(bytes).map_err(|error| error.to_string())?;
         let (position, is_ended) =
@@ -157,24 +157,24 @@ impl Journal {
         Ok(left)
     }
 
-    /// The session goes on after this tick. That is written at once, before anybody is told, if the disk lets it.
+    /// Goes on after this tick. The rewind is written at once, before any client is told, if the disk works.
     pub fn rewind(&mut self, to: Tick) {
         self.durable_before = self.durable_before.min(to);
         self.rewinds.push(to);
         self.drive();
     }
 
-    /// What would survive a crash.
+    /// The last tick that survives a crash.
     pub fn durable_tick(&self) -> Tick {
         self.appender.durable_tick().unwrap_or(self.durable_before)
     }
 
-    /// Takes a record.
+    /// Appends a record.
     pub fn record(&mut self, record: &Record) -> Result<(), String> {
         self.encoder.push(record).map_err(|error| format!("{}: {error}", record.kind()))
     }
 
-    /// Takes a closed tick, and writes what is ready if the disk lets it.
+    /// Appends a closed tick, and writes all ready frames if the disk works.
     pub fn close(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<u64, String> {
         self.inputs.set(tick, rows.iter().map(row_as_bytes));
         self.encoder.push_inputs(&self.inputs).map_err(|error| error.to_string())?;
@@ -185,24 +185,24 @@ impl Journal {
     fn drive(&mut self) {
         if !self.slow {
             self.appender.take_from(&mut self.encoder);
-            // A disk that failed is tried again with the next tick.
+            // A failed disk is retried with the next tick.
             let _ = self.appender.drive();
         }
     }
 
-    /// The disk does nothing, or goes on.
+    /// Stalls the disk, or lets it go on.
     pub fn set_slow(&mut self, slow: bool) {
         self.slow = slow;
     }
 
-    /// The disk has room for so many bytes more, or for all.
+    /// Limits the free space of the disk; `None` removes the limit.
     pub fn set_room(&mut self, bytes: Option<usize>) {
         let disk = self.appender.disk_mut();
         let capacity = bytes.map(|bytes| disk.bytes().len() + bytes);
         disk.set_capacity(capacity);
     }
 
-    /// The next syncs fail.
+    /// Makes the next syncs fail.
     pub fn fail_syncs(&mut self, count: u32) {
         self.appender.disk_mut().fail_syncs(count);
     }
@@ -212,9 +212,9 @@ impl Journal {
         self.appender.waiting_bytes()
     }
 
-    /// What would be left if the power failed now? At least what was said to be durable, and nothing that was not closed.
+    /// Checks the log after a simulated power failure: at least the durable part, and no tick that was not closed.
     pub fn cut_power<G: Playable>(&self, rng: &mut Rng, closed: &Closed) -> Result<u64, String> {
-        // What was durable before the last rewind may be void.
+        // The part that was durable before the last rewind may be void.
         let mut durable = self.appender.durable_tick().unwrap_or_default().min(self.durable_tick());
         if planted::has(Bug::AcknowledgedEarly) {
             durable = Tick(closed.rows.len() as u32);
@@ -231,7 +231,7 @@ impl Journal {
         Ok(ticks)
     }
 
-    /// The end: the disk works again, and everything must be there, unless the session had not yet been taken up again.
+    /// Checks the complete log on a working disk, unless the session had not been resumed yet.
     pub fn finish<G: Playable>(
         &mut self,
         closed: &Closed,
@@ -252,8 +252,8 @@ impl Journal {
         Ok(ticks)
     }
 
-    /// Reads and replays what holds in a log, and compares every tick, check and snapshot with what was. Returns the last tick there
-    /// is. Of a log that has not got all rewinds, what the missing ones made void is not compared.
+    /// Reads and replays the valid records of a log, and compares every tick, check and snapshot with the truth.
+    /// Returns the last tick. Of a log that lacks rewinds, the ticks that they void are not compared.
     fn verify<G: Playable>(
         &self,
         bytes: &[u8],
@@ -308,7 +308,7 @@ impl Journal {
         Ok(ticks as u64)
     }
 
-    /// What the log begins with.
+    /// The initial state of the log.
     fn first_state<G: Playable>(&self) -> Result<G, String> {
         match &self.base {
             Some(save) => from_canonical(&save.state).map_err(|error| format!("the save: {error:?}")),

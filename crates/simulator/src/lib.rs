@@ -1,5 +1,5 @@
-//! The product in one process from one seed: a relay, its peers, the networks between them, a disk that fails, and
-//! checkers that know what really happened. See docs/simulator.md.
+//! A deterministic simulator: a relay, its peers, the networks between them and a faulty disk in one process, from one
+//! seed, with checkers that know the truth. See docs/simulator.md.
 
 pub mod cable;
 pub mod client;

@@ -1,4 +1,4 @@
-//! `sametick-simulator`: runs worlds from seeds and says what was wrong with them.
+//! `sametick-simulator`: runs worlds from seeds and reports violations.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -75,7 +75,7 @@ fn read(words: &[String]) -> Result<Arguments, String> {
     Ok(arguments)
 }
 
-/// Runs one seed and shows how it came to its end.
+/// Runs one seed and prints its last events.
 fn show(seed: u64) -> ExitCode {
     println!("{:?}", Plan::draw(seed).0);
     let outcome = run::seed(seed, true);
@@ -89,7 +89,7 @@ fn run_many(arguments: &Arguments) -> ExitCode {
     let shown_at = Mutex::new(Instant::now());
     let told = Mutex::new(0);
     let see = |total: &Total| {
-        // Who waits for hours wants to know at once.
+        // Failures are printed at once, since a run may take hours.
         if let Ok(mut told) = told.lock() {
             total.failed.iter().skip(*told).for_each(|outcome| eprint!("{}", report::failure(outcome)));
             *told = total.failed.len();
@@ -100,7 +100,7 @@ fn run_many(arguments: &Arguments) -> ExitCode {
             *at = Instant::now();
             eprintln!("{}", report::progress(total));
         }
-        // A few failures say what is wrong; thousands say no more.
+        // A few failures show what is wrong; thousands add nothing.
         total.failed.len() < 20
     };
     let total = run::run(arguments.first, arguments.until, arguments.jobs, see);

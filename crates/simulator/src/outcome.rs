@@ -1,4 +1,4 @@
-//! What became of one world, and of many.
+//! The results of worlds: violations, counters and traces.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use sametick_sim::Time;
 
 use crate::faults::FaultCounts;
 
-/// Something that must never happen, and did.
+/// A violated property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which checker found it.
+    /// The checker that found it.
     pub checker: Checker,
-    /// When, in the world's time.
+    /// The time of the world.
     pub at: Time,
-    /// What it was.
+    /// The finding.
     pub what: String,
 }
 
@@ -23,30 +23,31 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is checked.
+/// The checked properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Checker {
     /// Every peer has the state of the replay at every tick it confirms.
     States,
-    /// The state on screen is made from the confirmed one.
+    /// The state on screen descends from the confirmed one.
     Screen,
-    /// Each input that came in time is in its tick, once and as it was, and nothing else is.
+    /// Each input that came in time is in its tick, once and unchanged, and no other is.
     Inputs,
-    /// Ticks are closed one after the other, and on time.
+    /// Ticks are closed in order, and on time.
     Ticks,
-    /// The log holds what was closed, and what was durable survives.
+    /// The log contains every closed tick, and durable records survive.
     Log,
-    /// Only a state that was tampered with is called wrong: the right seat and tick, and it is mended.
+    /// Only a corrupted state is reported as desynced, with the right seat and tick, and it is repaired.
     Desync,
-    /// Nobody is thrown out or times out without a fault that explains it.
+    /// No link is closed or times out without a fault that explains it.
     Links,
-    /// Who comes back has what was its own, is sent what it lacks, and was never away if its seat had not been given up.
+    /// A resuming client keeps its seat, is sent the ticks it lacks, and its player never left if the seat had not been
+    /// given up.
     Back,
     /// Memory stays within its bounds.
     Bounds,
-    /// Once faults stop, everybody plays, agrees, and omits nothing.
+    /// After the faults stop, all clients play, agree, and omit nothing.
     Recovery,
-    /// A machine stopped at an assertion.
+    /// A machine panicked at an assertion.
     Panic,
 }
 
@@ -69,14 +70,14 @@ impl Checker {
     }
 }
 
-/// Figures of a world: what was done and compared in it.
+/// Counters of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Worlds.
     pub worlds: u64,
     /// Simulated time.
     pub simulated_us: u64,
-    /// The part of it in worlds with at least four clients.
+    /// Simulated time in worlds with at least four clients.
     pub crowded_us: u64,
     /// Clients, times simulated microseconds.
     pub client_us: u64,
@@ -86,41 +87,41 @@ pub struct Figures {
     pub ticks: u64,
     /// Inputs that were in their ticks.
     pub inputs: u64,
-    /// Inputs that were not there when their tick closed.
+    /// Inputs that were missing when their tick closed.
     pub omissions: u64,
     /// Confirmed states that were compared with the replay.
     pub states: u64,
-    /// Times somebody joined.
+    /// Joins.
     pub joins: u64,
-    /// Times somebody came back to the session it was in, with the state it had.
+    /// Resumes with the client's own state.
     pub back: u64,
-    /// Times somebody came back before the relay knew that it was gone.
+    /// Resumes before the relay knew that the old link was gone.
     pub takeovers: u64,
-    /// Ticks that those who came back had, and were not sent.
+    /// Ticks that resuming clients had, and were not sent.
     pub spared: u64,
-    /// Saves that players gave, or a replay, and that were compared with the replay of everything.
+    /// Saves from players or replays that were compared with the full replay.
     pub saves: u64,
-    /// Times somebody began with one.
+    /// Late joins that started from a save.
     pub late_joins: u64,
-    /// Times a session was taken up again after the relay had been killed.
+    /// Sessions resumed after the relay had been killed.
     pub restarts: u64,
-    /// Of those, how often ticks were taken back that the relay still had.
+    /// Those in which ticks were taken back that the relay still had.
     pub rewinds: u64,
-    /// Times nobody came back who knew of a rewind that the log had lost: the session went on with what was void.
+    /// Lost rewinds that no client remembered: the session went on with the void ticks.
     pub revived: u64,
-    /// Times a session that had ended was taken up again: with its log and a save, with its log alone, with a save alone.
+    /// Sessions resumed after they had ended: with log and save, with the log alone, with a save alone.
     pub resumed: [u64; 3],
-    /// Times it was looked whether somebody plays again within five seconds of a restart.
+    /// Checks that play is back within five seconds of a restart.
     pub in_time: u64,
-    /// Times a client went back to an earlier tick then.
+    /// Clients that then went back to an earlier tick.
     pub rewound: u64,
     /// Ticks that clients gave to a relay that had lost them.
     pub given: u64,
     /// Own inputs that clients sent again.
     pub sent_again: u64,
-    /// Times a link timed out.
+    /// Links that timed out.
     pub time_outs: u64,
-    /// States that were tampered with, found and mended.
+    /// Corrupted states that were detected and repaired.
     pub mended: u64,
     /// Ticks that were simulated again.
     pub resimulated: u64,
@@ -129,7 +130,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Adds those of another world.
+    /// Adds the counters of another world.
     pub fn add(&mut self, other: &Figures) {
         let pairs = [
             (&mut self.worlds, other.worlds),
@@ -164,19 +165,19 @@ impl Figures {
     }
 }
 
-/// What became of one world.
+/// The result of one world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The seed it was made from.
+    /// Its seed.
     pub seed: u64,
-    /// What was done in it.
+    /// Its counters.
     pub figures: Figures,
-    /// What went wrong on purpose.
+    /// Its faults.
     pub faults: FaultCounts,
-    /// The same for the same seed, and for no other.
+    /// A hash of the whole run: equal for the same seed.
     pub digest: u64,
-    /// What should not have happened.
+    /// The violation, if there is one.
     pub violation: Option<Violation>,
-    /// What happened last, if that was asked for.
+    /// The last events, if tracing was on.
     pub trace: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What a world is made of, drawn from its seed alone.
+//! The plan of a world, drawn from its seed alone.
 
 use sametick_lockstep::compaction::CompactionConfig;
 use sametick_sim::Rng;
@@ -7,16 +7,16 @@ use crate::faults::Fault;
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Faults stop for this long at the end before anything is measured: time-outs, new links and checks take their time.
+/// How long faults have stopped before anything is measured: time-outs, new links and checks take their time.
 pub const SETTLE_US: u64 = 45 * SECOND_US;
 
-/// Then, for this long, nothing may be omitted.
+/// How long nothing may be omitted after that.
 pub const MEASURE_US: u64 = 15 * SECOND_US;
 
-/// Where sessions are saved so seldom, whoever comes late has thousands of ticks to catch up with.
+/// With saves this rare, a late joiner has thousands of ticks to catch up.
 pub const SELDOM_US: u64 = 1_800 * SECOND_US;
 
-/// Which game is played.
+/// The game of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Title {
     /// The game whose state never heals, at so many ticks a second.
@@ -25,39 +25,39 @@ pub enum Title {
     Pong,
 }
 
-/// What a world is made of.
+/// The parameters of a world.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The seed.
     pub seed: u64,
-    /// Which game.
+    /// The game.
     pub title: Title,
-    /// How many clients.
+    /// The number of clients.
     pub clients: usize,
-    /// How many seats.
+    /// The number of seats.
     pub seats: u16,
-    /// With how many players a session begins.
+    /// The number of players that start a session.
     pub wait_for: u16,
     /// How many closed ticks the relay sends together.
     pub ticks_per_packet: Option<u32>,
-    /// After how much session time it is saved at the latest.
+    /// The longest session time between saves.
     pub save_every_us: u64,
-    /// Whether saves are stored, which takes its time.
+    /// Whether saves are stored, with a delay.
     pub has_store: bool,
-    /// How long there are faults.
+    /// How long faults happen.
     pub faulty_us: u64,
-    /// How far apart faults are on average.
+    /// The mean time between faults.
     pub gap_us: u64,
-    /// Whether networks are bad from the beginning, or only when a fault makes them so.
+    /// Whether networks are bad from the beginning, or only by faults.
     pub bad_networks: bool,
-    /// Only these faults happen; any, if none are given.
+    /// The only kinds of faults; `None` allows all.
     pub only: Option<&'static [Fault]>,
-    /// How much faster each client's clock runs.
+    /// The drift of each client's clock.
     pub drifts_ppm: Vec<i64>,
 }
 
 impl Plan {
-    /// The plan of a seed. The generator goes on to make everything else.
+    /// Draws the plan of a seed. The generator then draws everything else.
     pub fn draw(seed: u64) -> (Plan, Rng) {
         let mut rng = Rng::new(seed);
         // Most simulated time is spent at low rates, where an hour is cheap: faults do not depend on the rate.
@@ -98,7 +98,7 @@ impl Plan {
         (plan, rng)
     }
 
-    /// The next fault, if there are any.
+    /// Draws the next fault, if there are any.
     pub fn draw_fault(&self, rng: &mut Rng) -> Option<Fault> {
         match self.only {
             Some(faults) => rng.pick(faults).copied(),
@@ -106,7 +106,7 @@ impl Plan {
         }
     }
 
-    /// When sessions are saved: mostly far more often than for people, so that most who come late begin with a save.
+    /// When sessions are saved: mostly far more often than in production, so that most late joiners start from a save.
     pub fn compaction(&self) -> CompactionConfig {
         CompactionConfig {
             every_us: self.save_every_us,
@@ -118,7 +118,7 @@ impl Plan {
         }
     }
 
-    /// How long the world lives.
+    /// The lifetime of the world.
     pub fn total_us(&self) -> u64 {
         self.faulty_us + SETTLE_US + MEASURE_US
     }

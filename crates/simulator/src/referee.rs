@@ -1,5 +1,5 @@
-//! What really happened in one session: every tick stepped once more, apart from all machines under test, and every input
-//! that arrived in time. All that peers, logs and reports say is compared with this.
+//! The truth about one session: every tick stepped once more, independent of the machines under test, and every input
+//! that arrived in time. All output of peers, logs and reports is compared with it.
 
 use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::message::RECENT_TICKS;
@@ -13,25 +13,25 @@ use crate::games::Playable;
 use crate::journal::{Closed, Journal, Left};
 use crate::outcome::Checker;
 
-/// For so long after a state was mended, its wrong answers may still be found.
+/// How long after a repair wrong answers of the old state may still be reported.
 const ECHO_US: u64 = 20_000_000;
 
-/// So many ticks may pass between the question for the last states and the answer.
+/// How many ticks may pass between the request for the last states and the answer.
 const SLACK_TICKS: u32 = 60;
 
-/// How many fields are named in which a state is wrong.
+/// How many differing fields of a wrong state are named.
 const REPORTED: usize = 8;
 
-/// What a checker found.
+/// A finding of a checker.
 pub type Finding = (Checker, String);
 
 /// The inputs of a seat that have arrived in time.
 struct Desk {
-    /// Which client.
+    /// The client's number.
     client: usize,
-    /// Who it is at the moment; nobody until it is made welcome.
+    /// Its current member id; `None` until it is welcomed.
     member: Option<Member>,
-    /// As whom it came back, until an input of it comes.
+    /// Its earlier member id after a resume, until an input of it arrives.
     before: Option<Member>,
     arrived: Vec<Option<(Tick, Opaque)>>,
 }
@@ -43,18 +43,18 @@ impl Desk {
     }
 }
 
-/// A state that was tampered with.
+/// A corrupted state.
 #[derive(Clone, Debug)]
 pub struct Tampering {
-    /// Whose.
+    /// The member with the state.
     pub member: Member,
-    /// Where it sits.
+    /// Its seat.
     pub seat: Option<Seat>,
     /// The first tick whose state is wrong.
     pub tick: Tick,
-    /// When.
+    /// When it was corrupted.
     pub at: Time,
-    /// When it was mended.
+    /// When it was repaired.
     pub mended_at: Option<Time>,
 }
 
@@ -64,60 +64,60 @@ impl Tampering {
     }
 }
 
-/// What really happened in a session.
+/// The truth about a session.
 pub struct Referee<G: Playable> {
-    /// Which session.
+    /// The id of the session.
     pub id: SessionId,
     /// Its log.
     pub journal: Journal,
-    /// What was closed.
+    /// The closed ticks.
     pub closed: Closed,
-    /// States that were tampered with.
+    /// The corrupted states.
     pub tampered: Vec<Tampering>,
-    /// It is over.
+    /// Whether it is over.
     pub ended: bool,
-    /// And its log is whole: it can be taken up again.
+    /// Whether its log is whole after its end: it can be resumed.
     pub resumable: bool,
-    /// Inputs and omissions seen.
+    /// Inputs and omissions so far.
     pub counts: (u64, u64),
-    /// What was said when it began.
+    /// The facts given when it began.
     pub facts: Facts,
-    /// What is left of its log, while the relay does not run.
+    /// The rest of its log, while the relay does not run.
     pub left: Option<Left>,
-    /// The newest save that is stored, and those that will be.
+    /// The newest stored save, and those being stored.
     pub saves: (Option<Save>, Vec<Save>),
     /// When it was last found again.
     pub found_at: Option<Time>,
-    /// The tick after which it was last taken up.
+    /// The tick after which it was last resumed.
     pub from: Tick,
-    /// Times nobody knew of a rewind that the log had lost.
+    /// Lost rewinds that no client remembered.
     pub revived: u64,
-    /// The newest link that was made welcome.
+    /// The newest welcomed link.
     newest: Member,
-    /// What the last rewinds made void, as long as the log may lose them.
+    /// The ticks that the last rewinds voided, as long as the log may lose them.
     void: Vec<Void>,
     state: G,
-    /// All ticks, to go back.
+    /// All ticks, for rewinds.
     ticks: Vec<Inputs<Opaque>>,
     inputs: Inputs<G::Input>,
     desks: Vec<Option<Desk>>,
-    /// Who sat where, in order.
+    /// Who had which seat, in order.
     sittings: Vec<Sitting>,
-    /// The first link since the relay was last started.
+    /// The first link since the relay's last start.
     pub first: Member,
 }
 
-/// What a rewind made void.
+/// The effect of a rewind.
 struct Void {
     to: Tick,
-    /// After that tick.
+    /// The closed ticks after its target.
     closed: Closed,
     ticks: Vec<Inputs<Opaque>>,
-    /// Everybody who had sat somewhere.
+    /// All seatings so far.
     sittings: Vec<Sitting>,
 }
 
-/// Somebody who sits somewhere for a while.
+/// A client's time on a seat.
 #[derive(Clone)]
 struct Sitting {
     seat: Seat,
@@ -128,7 +128,7 @@ struct Sitting {
 }
 
 impl<G: Playable> Referee<G> {
-    /// A session that has just begun.
+    /// The referee of a new session.
     pub fn new(id: SessionId, session: &Session) -> Result<Referee<G>, Finding> {
         let facts = session.facts();
         Ok(Referee {
@@ -161,12 +161,12 @@ impl<G: Playable> Referee<G> {
         Tick(self.closed.rows.len() as u32)
     }
 
-    /// What the state after a tick comes to.
+    /// The hash of the state after a tick.
     pub fn digest(&self, tick: Tick) -> Option<u64> {
         self.closed.states.get((tick.0 as usize).checked_sub(1)?).copied()
     }
 
-    /// In words, in which fields the state of a client or a save differs from that after a tick: theirs != ours.
+    /// Describes in which fields the state of a client or a save differs from that after a tick: theirs != ours.
     pub fn disagreement(&self, whose: &str, tick: Tick, state: &G) -> String {
         let closed = self.ticks.get(..tick.0 as usize);
         let right = closed.and_then(|ticks| replay::<G>(&self.facts, ticks).ok());
@@ -174,7 +174,7 @@ impl<G: Playable> Referee<G> {
         format!("{whose} != the replay after tick {tick}:{}", Lines(&fields))
     }
 
-    /// An input has arrived at the relay.
+    /// Notes an input that arrived at the relay.
     pub fn on_input(&mut self, member: Member, seat: Seat, tick: Tick, input: Opaque) {
         let last = self.last();
         let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.member == Some(member)) else {
@@ -189,23 +189,23 @@ impl<G: Playable> Referee<G> {
         }
     }
 
-    /// The relay is killed: links to it are no more.
+    /// Notes that the relay was killed: its links are gone.
     pub fn on_crash(&mut self, rng: &mut Rng, next: Member) -> Result<(), Finding> {
         self.first = next;
         self.left = self.journal.crash(rng).map_err(|what| (Checker::Log, what))?;
-        // What is in the log for good is not undone.
+        // Rewinds that are durable in the log cannot be undone.
         self.void.drain(..self.void.len().saturating_sub(self.journal.lost.len()));
         Ok(())
     }
 
-    /// The session had ended, and is found again.
+    /// Notes that the ended session is found again.
     pub fn take_up(&mut self) -> Result<(), Finding> {
         self.left = Some(self.journal.take_up().map_err(|what| (Checker::Log, what))?);
         self.begin_again();
         Ok(())
     }
 
-    /// All that is found of the session is a save: it goes on from there as another, with a log of its own.
+    /// Notes that only a save is found: the session goes on from there under a new id, with a log of its own.
     pub fn take_up_after(&mut self, id: SessionId, save: Save) -> Result<(), Finding> {
         self.journal = self.journal.after(save.clone()).map_err(|what| (Checker::Log, what))?;
         let ticks = self.ticks.iter().take(save.tick.0 as usize).cloned().collect();
@@ -221,7 +221,7 @@ impl<G: Playable> Referee<G> {
         self.first = self.first.max(Member(self.newest.0 + 1));
     }
 
-    /// Nobody knows of rewinds that the log has lost: what they had made void is what was.
+    /// No client remembers rewinds that the log has lost: the ticks that they voided are valid again.
     fn revive(&mut self) -> Result<(), Finding> {
         let lost = std::mem::take(&mut self.journal.lost).len();
         self.revived += lost as u64;
@@ -244,7 +244,7 @@ impl<G: Playable> Referee<G> {
         }
     }
 
-    /// The session goes on after this tick, with who sat there then. Returns how many ticks that takes back.
+    /// Goes on after this tick, with its seats. Returns how many ticks that takes back.
     fn rewind(&mut self, to: Tick) -> Result<u32, Finding> {
         let back = self.last().0.saturating_sub(to.0);
         if to > self.last() {
@@ -274,7 +274,7 @@ impl<G: Playable> Referee<G> {
         Ok(back)
     }
 
-    /// A client sits down.
+    /// Notes that a client takes a seat.
     pub fn on_joined(&mut self, client: usize, seat: Seat) -> Result<(), Finding> {
         let from = self.last().next();
         self.sittings.push(Sitting { seat, client, member: None, from, left: None });
@@ -287,12 +287,12 @@ impl<G: Playable> Referee<G> {
         }
     }
 
-    /// Who sits on a seat.
+    /// The member on a seat.
     pub fn member_on(&self, seat: Seat) -> Option<Member> {
         self.desks[seat.index()].as_ref()?.member
     }
 
-    /// Where whoever was a member when it was last told has a seat that a later link, `to`, may take over.
+    /// The seat of an earlier `member` that a later link, `to`, may resume.
     pub fn seat_of(&self, member: Member, to: Member) -> Option<Seat> {
         let is_its = |desk: &Option<Desk>| {
             let desk = desk.as_ref().filter(|desk| desk.member < Some(to));
@@ -301,8 +301,8 @@ impl<G: Playable> Referee<G> {
         self.desks.iter().position(is_its).map(|index| Seat(index as u16))
     }
 
-    /// Somebody is given a seat: one that it has just sat down on, or, if it comes back as `before`, the one it never left.
-    /// Whatever had come for that one counts. Returns whether it is such a seat.
+    /// Notes a welcome with a seat: a newly taken one, or, after a resume as `before`, the seat it never left. Inputs
+    /// that came for that seat count. Returns whether the seat is right.
     pub fn on_welcome(
         &mut self,
         (client, member): (usize, Member),
@@ -321,13 +321,14 @@ impl<G: Playable> Referee<G> {
             tampering.seat = Some(seat);
         }
         let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.client == client) else {
-            return wrong("is given somebody else's seat");
+            return wrong("is given another player's seat");
         };
         let taken_from = desk.member.replace(member);
         if let Some(sitting) = self.sittings.iter_mut().rfind(|it| it.seat == seat) {
             sitting.member = Some(member);
         }
-        // A relay that was restarted cannot always tell who sat where long ago, and takes claims whose welcome was lost since.
+        // A restarted relay cannot always tell who had which seat long ago, and accepts claims whose welcome was lost
+        // since.
         let is_earlier = before.is_some_and(|before| before < self.first);
         if taken_from.is_some() && own.is_none() && !is_earlier {
             return wrong("is given a seat that it did not claim");
@@ -339,7 +340,7 @@ impl<G: Playable> Referee<G> {
         Ok(taken_from.is_some())
     }
 
-    /// A tick was closed.
+    /// Notes a closed tick.
     pub fn on_closed(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
         if self.left.is_some() {
             return self.on_given(tick, rows);
@@ -357,7 +358,7 @@ impl<G: Playable> Referee<G> {
         Ok(())
     }
 
-    /// A tick that the relay had lost is what it was.
+    /// Checks that a tick given back to the relay is the one it had lost.
     fn on_given(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
         self.revive()?;
         let digest = self.journal.close(tick, rows).map_err(|what| (Checker::Log, what))?;
@@ -367,7 +368,7 @@ impl<G: Playable> Referee<G> {
         }
     }
 
-    /// Each input that came in time is in its tick, as it came, and there are no others.
+    /// Checks that each input that came in time is in its tick, unchanged, and that there are no others.
     fn compare_inputs(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
         let wrong = |what: String| Err((Checker::Inputs, what));
         let taken = self.desks.iter().flatten().count();
@@ -408,7 +409,7 @@ impl<G: Playable> Referee<G> {
         Ok(())
     }
 
-    /// Something is written down.
+    /// Checks a record of the log.
     pub fn on_record(&mut self, now: Time, record: &Record) -> Result<(), Finding> {
         match record {
             Record::Dissent { tick, seat, .. } => self.expect_tampered(now, Some(*seat), None, *tick)?,
@@ -434,7 +435,7 @@ impl<G: Playable> Referee<G> {
         Ok(())
     }
 
-    /// Whether `tick` is rightly called the first bad one: exactly that, unless it is longer ago than peers remember.
+    /// Whether `tick` is the first wrong tick: exactly that, unless it is longer ago than peers remember.
     fn is_first(&self, tampering: &Tampering, tick: Tick) -> bool {
         let is_remembered = self.last().ticks_since(tampering.tick) < RECENT_TICKS - SLACK_TICKS;
         tick == tampering.tick || tick > tampering.tick && !is_remembered
@@ -464,7 +465,7 @@ impl<G: Playable> Referee<G> {
         }
     }
 
-    /// All that is known about a desync.
+    /// Checks a desync report.
     pub fn on_report(&mut self, now: Time, report: &Report) -> Result<(), Finding> {
         for witness in report.witnesses.iter().filter(|witness| witness.odd) {
             let fits = |it: &&Tampering| {

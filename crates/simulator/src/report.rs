@@ -1,4 +1,4 @@
-//! What is printed about many worlds, for people and for programs.
+//! The printed report on many worlds, as text and JSON.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::faults::Fault;
 use crate::outcome::{Figures, Outcome};
 use crate::run::Total;
 
-/// How often something happened in a simulated minute.
+/// How often an event happened in a simulated minute.
 fn per_minute(count: u64, figures: &Figures) -> f64 {
     count as f64 * 6e7 / figures.simulated_us.max(1) as f64
 }
@@ -16,7 +16,7 @@ fn speed(total: &Total) -> f64 {
     total.hours() * 1e6 / total.took.as_micros().max(1) as f64
 }
 
-/// The speed and size of what has been done, in one line.
+/// Speed and totals so far, in one line.
 pub fn progress(total: &Total) -> String {
     let (hours, seconds) = (total.hours(), total.took.as_secs_f64());
     format!(
@@ -28,7 +28,7 @@ pub fn progress(total: &Total) -> String {
     )
 }
 
-/// Everything, for people.
+/// The whole report as text.
 pub fn text(total: &Total) -> String {
     let (figures, mut out) = (&total.figures, String::new());
     let clients = figures.client_us as f64 / figures.simulated_us.max(1) as f64;
@@ -71,7 +71,7 @@ pub fn text(total: &Total) -> String {
     out
 }
 
-/// What is wrong with a seed, and how to see it again.
+/// The violation of a seed, and how to reproduce it.
 pub fn failure(outcome: &Outcome) -> String {
     let Some(violation) = &outcome.violation else { return String::new() };
     let seed = outcome.seed;
@@ -80,7 +80,7 @@ pub fn failure(outcome: &Outcome) -> String {
     )
 }
 
-/// Everything, as one line of JSON.
+/// The whole report, as one line of JSON.
 pub fn json(total: &Total) -> String {
     let figures = &total.figures;
     let mut out = String::from("{");

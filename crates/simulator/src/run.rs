@@ -1,4 +1,4 @@
-//! Many worlds on several threads: which seeds, how far it is, and what they came to.
+//! Runs many worlds on several threads, and sums up their results.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -17,25 +17,25 @@ use crate::faults::FaultCounts;
 use crate::outcome::{Checker, Figures, Outcome, Violation};
 use crate::world;
 
-/// How long to go on.
+/// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// So many seeds.
+    /// After so many seeds.
     Seeds(u64),
-    /// So many simulated hours in worlds with at least four clients.
+    /// After so many simulated hours in worlds with at least four clients.
     Hours(f64),
 }
 
-/// What many worlds came to.
+/// The results of many worlds.
 #[derive(Debug, Default)]
 pub struct Total {
-    /// What was done in all of them.
+    /// The sum of their counters.
     pub figures: Figures,
-    /// What went wrong on purpose in all of them.
+    /// The sum of their faults.
     pub faults: FaultCounts,
-    /// Those that went wrong otherwise, lowest seed first.
+    /// The failed ones, lowest seed first.
     pub failed: Vec<Outcome>,
-    /// How long it took.
+    /// The wall time.
     pub took: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Total {
 
 const MICROS_PER_HOUR: f64 = 3.6e9;
 
-/// Runs one seed; an assertion that fails is a violation as well.
+/// Runs one seed; a failed assertion is a violation as well.
 pub fn seed(seed: u64, tracing: bool) -> Outcome {
     catch_unwind(AssertUnwindSafe(|| world::play(seed, tracing))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -65,7 +65,7 @@ pub fn seed(seed: u64, tracing: bool) -> Outcome {
     })
 }
 
-/// Runs seeds from `first` on. `see` is told now and then how far it is, and stops everything by returning false.
+/// Runs seeds from `first` on. `see` gets regular progress, and stops everything by returning false.
 pub fn run(first: u64, until: Until, jobs: usize, see: impl Fn(&Total) -> bool + Sync) -> Total {
     let begin = Instant::now();
     let (next, stop, total) = (AtomicU64::new(first), AtomicBool::new(false), Mutex::new(Total::default()));

@@ -23,10 +23,10 @@ use crate::plan::{Plan, Title};
 use crate::referee::{Finding, Referee};
 use mischief::Event;
 
-/// How many things are remembered of what happened last.
+/// How many events the trace keeps.
 const TRACE: usize = 400;
 
-/// How often bounds are looked at.
+/// The interval of the bounds checks.
 const SECOND_US: u64 = 1_000_000;
 
 /// One world.
@@ -36,33 +36,33 @@ pub struct World<G: Playable> {
     rng: Rng,
     relay: Relay,
     relay_wake_at: Option<Time>,
-    /// The relay's process does nothing.
+    /// Whether the relay's process is stalled.
     relay_stalled: bool,
-    /// It is not running.
+    /// Whether the relay is down.
     relay_down: bool,
     config: RelayConfig,
     /// The number of the next session.
     next_uid: u64,
-    /// Something was told to the relay: it may have something to say.
+    /// Whether the relay got an input: it may have outputs.
     relay_told: bool,
     key: SessionKey,
     schema: SchemaHash,
     cables: Vec<Option<Cable>>,
-    /// When something happens next at the relay's end of each cable.
+    /// The next event at the relay's end of each cable.
     cables_next: Vec<Time>,
     clients: Vec<Client<G>>,
     next_member: u64,
     referees: Vec<Referee<G>>,
-    /// What is going to happen: at one time, in the order in which it was planned.
+    /// Planned events: at one time, in the order in which they were planned.
     agenda: BTreeMap<(Time, u64), Event>,
     planned: u64,
     calm: bool,
     done: bool,
-    /// When something last happened that keeps clients from coming back quickly.
+    /// The last event that delays the return of clients.
     disturbed_at: Time,
     /// When the relay was last killed.
     crashed_at: Time,
-    /// Clients that lost their link when the relay was killed, and kept what they had.
+    /// Clients that lost their link when the relay was killed, and kept their state.
     awaited: Vec<usize>,
     omissions_before: Option<BTreeMap<(SessionId, u16), u32>>,
     figures: Figures,
@@ -73,11 +73,11 @@ pub struct World<G: Playable> {
     message: Vec<u8>,
 }
 
-/// No time at all.
+/// A time after all others.
 const NEVER: Time = Time::from_micros(u64::MAX);
 
 impl<G: Playable> World<G> {
-    /// The world of a plan; `rng` is what is left of its seed.
+    /// The world of a plan; `rng` continues its seed.
     pub fn new(plan: Plan, mut rng: Rng, tracing: bool) -> World<G> {
         let clients = plan.drifts_ppm.iter().map(|drift_ppm| {
             let profile = if plan.bad_networks { draw_profile(&mut rng) } else { draw_clean(&mut rng) };
@@ -130,7 +130,7 @@ impl<G: Playable> World<G> {
         world
     }
 
-    /// Lets it live to its end, or to the first violation.
+    /// Runs it to its end, or to the first violation.
     pub fn run(mut self) -> Outcome {
         while !self.done && self.violation.is_none() {
             self.now = self.now.max(self.next_event());
@@ -168,7 +168,7 @@ impl<G: Playable> World<G> {
         self.clients.iter().fold(next, |next, client| next.min(client.next_at))
     }
 
-    /// What the referee of a session says is wrong, or nothing.
+    /// Records a violation that the referee of a session reports.
     fn judge(&mut self, result: Result<(), Finding>) {
         if let Err((checker, what)) = result {
             self.fail(checker, what);

@@ -1,11 +1,11 @@
-//! Each planted bug is found within a few seeds, and by the checker that is there for it. Where a state is wrong, the
-//! violation names the client, the tick and the fields.
+//! Each planted bug is found within a few seeds, and by its own checker. For a wrong state, the violation names the
+//! client, the tick and the fields.
 
 use sametick_lockstep::planted::{Bug, plant};
 use sametick_simulator::outcome::Checker;
 use sametick_simulator::run::{self, Until};
 
-/// So many worlds are enough for every one of them.
+/// How many worlds are enough to find every one of them.
 const SEEDS: u64 = 96;
 
 const BUGS: [(Bug, Checker); 17] = [

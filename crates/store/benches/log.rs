@@ -1,4 +1,4 @@
-//! What a tick costs to write, how fast ticks are read, and how long it takes to open an hour of four players.
+//! Benchmarks of the log: the cost of writing a tick, the speed of reading, and opening an hour of four players.
 //!
 //! `cargo bench -p sametick-store --bench log`
 

@@ -1,7 +1,8 @@
-//! What saving a player costs the tick thread, and how many rows a second reach the disk; each beside what it is built on.
+//! Benchmarks of the players database: the cost of a save on the tick thread, and rows per second to the disk; each
+//! beside its reference.
 //!
-//! `cargo bench -p sametick-store --bench players`; `-- ratios` takes turns between ours and the reference and prints how
-//! they compare.
+//! `cargo bench -p sametick-store --bench players`; `-- ratios` alternates between ours and the reference and prints
+//! how they compare.
 
 #![allow(
     clippy::disallowed_methods,
@@ -24,10 +25,10 @@ use sametick_store::players::{
 };
 use tempfile::TempDir;
 
-/// Fewer than half of what the queue holds: the thread sleeps meanwhile.
+/// Fewer than half of the queue's capacity: the thread sleeps meanwhile.
 const PUSHES: u32 = 1000;
 const QUEUE: usize = 4096;
-/// What an arena keeps of a player, roughly.
+/// Roughly an arena player's data.
 const KEPT_BYTES: usize = 64;
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -74,7 +75,7 @@ fn rows_writer(bencher: Bencher<'_, '_>, rows: u32) {
     bencher.counter(ItemsCount::new(rows)).bench_local(|| ours.round(rows));
 }
 
-/// A queue as it comes, emptied by another thread, as ours is.
+/// The plain queue, emptied by another thread as ours is.
 struct RawQueue {
     producer: Producer<Write>,
     empty: Sender<()>,
@@ -114,7 +115,7 @@ impl RawQueue {
     }
 }
 
-/// A writer, and what wakes its owner.
+/// A writer, and its waker.
 struct Ours {
     writer: PlayerWriter,
     woken: Receiver<()>,
@@ -124,7 +125,7 @@ struct Ours {
 }
 
 impl Ours {
-    /// On a database that takes everything and does nothing.
+    /// On a database that accepts everything and does nothing.
     fn idle() -> Ours {
         Ours::start(QUEUE, |_| Box::new(|_| Ok(Opened { storage: Box::new(Nowhere), note: None })))
     }
@@ -137,7 +138,7 @@ impl Ours {
         Ours::start(queue, |path| Sqlite::opener(path, SqliteOptions::default()))
     }
 
-    /// A thirtieth of a second, and how long the saves in it take.
+    /// One tick of a thirtieth of a second; returns how long its saves take.
     fn tick(&mut self) -> Duration {
         let start = Instant::now();
         self.push(1000);
@@ -168,7 +169,7 @@ impl Ours {
         (0..rows).for_each(|player| self.writer.save(checkpoint(player, self.tick)));
     }
 
-    /// Until everything is on disk.
+    /// Waits until everything is on disk.
     fn wait(&mut self) {
         let ticket = self.writer.flush();
         loop {
@@ -210,7 +211,7 @@ impl Storage for Nowhere {
     }
 }
 
-/// The table of checkpoints, written without anything of ours.
+/// The table of checkpoints, written by plain SQLite.
 struct RawTable {
     connection: Connection,
     tick: u32,
@@ -255,7 +256,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Ours and the reference by turns, so that both have the same machine.
+/// Alternates between ours and the reference, so that both have the same machine.
 fn print_ratios() {
     let (mut raw, mut ours) = (RawQueue::new(), Ours::idle());
     let (raw, ours) = by_turns(4000, || raw.pushing(), || ours.pushing());
@@ -274,7 +275,7 @@ fn print_ratios() {
     });
 }
 
-/// How long a tick's saves take, for 1,000 players at 30 ticks a second, with a database in some state: far more than rooms
+/// How long a tick's saves take, for 1,000 players at 30 ticks a second, with a prepared database: far more than rooms
 /// save, and more than the queue holds in between.
 fn print_ticks(how: &str, prepare: impl FnOnce(&Path) -> Option<Connection>) {
     let mut ours = Ours::sqlite_with(QUEUE);
@@ -312,7 +313,7 @@ fn print_rows(rows: u32) {
     );
 }
 
-/// Adds the time that all threads of this process had a processor.
+/// Adds the CPU time of all threads of this process.
 fn with_cpu<T>(sum: &mut Duration, run: impl FnOnce() -> T) -> T {
     let before = cpu_time();
     let result = run();
@@ -320,7 +321,7 @@ fn with_cpu<T>(sum: &mut Duration, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// So far, where the system tells.
+/// The CPU time so far, where the system reports it.
 fn cpu_time() -> Duration {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let times = tasks.filter_map(|task| {
@@ -330,7 +331,7 @@ fn cpu_time() -> Duration {
     times.sum()
 }
 
-/// A thousand players at a checkpoint a second each, for twenty seconds of theirs.
+/// A thousand players at a checkpoint a second each, for twenty simulated seconds.
 fn print_a_crowd() {
     let mut ours = Ours::sqlite();
     for _ in 0..20 {
@@ -341,7 +342,7 @@ fn print_a_crowd() {
     println!("1,000 players: {rows} rows a flush, the last took {last} µs, the longest {longest} µs");
 }
 
-/// The faster tenth of both: what other work on the machine does to a round makes it only slower.
+/// The fastest tenth of both: other work on the machine can only slow down a round.
 fn by_turns(
     rounds: usize,
     mut one: impl FnMut() -> Duration,

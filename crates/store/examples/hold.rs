@@ -1,4 +1,5 @@
-//! Holds a database of players locked, as another program might: `cargo run -p sametick-store --features players --example hold -- FILE SECONDS`.
+//! Locks a players database, as another program might: `cargo run -p sametick-store --features players --example hold
+//! -- FILE SECONDS`.
 #![allow(clippy::disallowed_methods, reason = "it waits on purpose")]
 
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! Threads that others must not wait for.
+//! Low-priority scheduling for background threads that others must not wait for.
 
-/// How much this thread yields to others: enough that one which steps games goes first on the same core.
+/// The nice value of a background thread: enough that a thread that steps games runs first on the same core.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// This thread does its work when there is nothing more urgent to do on its core. Where that cannot be said, it is one thread like
-/// the others.
+/// Lowers the priority of this thread, so that it runs when nothing more urgent is due on its core. Where the system
+/// has no such priority, nothing changes.
 pub fn go_to_the_background() {
     #[cfg(target_os = "linux")]
     {

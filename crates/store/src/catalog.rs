@@ -1,5 +1,5 @@
-//! What a gateway knew of hosts and their sessions, in a file, by SQLite: so that one that was killed knows it at once. It is a list,
-//! not the truth: a damaged file is deleted, and hosts tell everything again.
+//! The gateway's catalog: a SQLite file of known hosts and their sessions, read again after a crash. It is a cache: a
+//! damaged file is deleted, and the hosts report everything again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
-/// The form of the file. Another one is deleted.
+/// The version of the file's schema. A file of another version is deleted.
 const FORM: i64 = 1;
 
 const SCHEMA: &str = "
@@ -31,46 +31,46 @@ const SCHEMA: &str = "
     CREATE INDEX sessions_of_a_host ON sessions (host);
 ";
 
-/// How long it waits for another program that reads.
+/// How long SQLite waits for another program that reads the file.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What is known of a host.
+/// One host in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRow {
-    /// Which.
+    /// The host's id.
     pub host: u32,
     /// Where players reach it.
     pub address: String,
-    /// In which life it is.
+    /// The host's current incarnation: it grows with each restart.
     pub life: u32,
-    /// All of it, as whoever keeps it here reads it again.
+    /// The full record, in the gateway's own encoding.
     pub bytes: Vec<u8>,
     /// Its sessions, for people who look into the file.
     pub sessions: Vec<SessionRow>,
 }
 
-/// What is known of a session.
+/// One session in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Which.
+    /// The session's id.
     pub id: String,
-    /// What it is called.
+    /// The session's name.
     pub name: String,
-    /// What is played.
+    /// The game's name.
     pub game: String,
-    /// Who decides.
+    /// The session's mode: who decides its state.
     pub mode: String,
-    /// Where it is in its life.
+    /// The session's phase.
     pub phase: String,
-    /// How many people are there.
+    /// How many players are in it.
     pub players: u16,
-    /// How many there is place for.
+    /// How many seats it has.
     pub seats: u16,
     /// Whether it has a password.
     pub locked: bool,
 }
 
-/// Why it cannot be kept.
+/// Why the catalog cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the catalog {}: {error}", path.display())]
 pub struct CatalogError {
@@ -78,14 +78,14 @@ pub struct CatalogError {
     error: rusqlite::Error,
 }
 
-/// A catalog that was opened.
+/// A catalog that was opened, and its content.
 #[derive(Debug)]
 pub struct OpenCatalog {
-    /// It.
+    /// The open file.
     pub file: CatalogFile,
-    /// What is known of every host.
+    /// The record of every known host.
     pub hosts: Vec<Vec<u8>>,
-    /// What was wrong with the file that was there, if it was deleted because of that.
+    /// What was damaged, if the old file had to be deleted.
     pub damage: Option<String>,
 }
 
@@ -97,7 +97,7 @@ pub struct CatalogFile {
 }
 
 impl CatalogFile {
-    /// Opens a file, or makes it, and reads what is known of every host. One that is damaged is deleted and made anew.
+    /// Opens or creates a file and reads every known host. A damaged file is deleted and created anew.
     pub fn open(path: &Path) -> Result<OpenCatalog, CatalogError> {
         let of = |error| CatalogError { path: path.to_owned(), error };
         let opened = connect(path).and_then(|connection| rows(&connection).map(|rows| (connection, rows)));
@@ -108,7 +108,7 @@ impl CatalogFile {
         let ((connection, hosts), damage) = match opened {
             Ok(opened) => (opened, None),
             Err(error) if is_busy(&error) => return Err(of(error)),
-            // Whatever else it is, it is no loss: hosts tell everything again.
+            // Any other error loses nothing: the hosts report everything again.
             Err(error) => {
                 for ending in ["", "-wal", "-shm"] {
                     let mut name = path.as_os_str().to_owned();
@@ -122,7 +122,7 @@ impl CatalogFile {
         Ok(OpenCatalog { file, hosts, damage })
     }
 
-    /// Writes what is known of these hosts in place of what was, and forgets those.
+    /// Replaces the rows of `hosts`, and deletes those of `forgotten`.
     pub fn write(&mut self, hosts: &[HostRow], forgotten: &[u32]) -> Result<(), CatalogError> {
         let written = write(&mut self.connection, hosts, forgotten);
         written.map_err(|error| CatalogError { path: self.path.clone(), error })
@@ -133,7 +133,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // What is lost with the machine's power is told again.
+    // After a power failure the hosts report everything again.
     connection.pragma_update(None, "synchronous", "off")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again_and_what_is_damaged_is_no_loss() {
+    fn written_rows_are_read_again_and_a_damaged_file_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("catalog.sqlite");
         let OpenCatalog { mut file, hosts, damage } = CatalogFile::open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! What a log needs of a disk, to write and to read, so that a test can bring a disk that fails, fills up or forgets.
+//! The disk interface of a log, so that tests can use a disk that fails, fills up or loses data.
 
 mod fs;
 mod mem;
@@ -10,30 +10,30 @@ pub(crate) use fs::sync_folder;
 pub use fs::{FsDisk, FsSource};
 pub use mem::MemDisk;
 
-/// A place that bytes are appended to.
+/// Append-only storage.
 ///
-/// What was appended may be lost until the next [`sync`](Disk::sync) has returned. After an error nothing is known about
-/// what was appended since the last good sync: only [`recover`](Disk::recover) leads on from there.
+/// Appended bytes may be lost until the next [`sync`](Disk::sync) has returned. After an error the state of everything
+/// appended since the last good sync is unknown: only [`recover`](Disk::recover) leads on from there.
 pub trait Disk {
     /// Adds bytes at the end.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Returns once everything appended would survive a loss of power.
+    /// Returns once everything appended is safe from a power failure.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// After an error: starts anew from what is really stored, checks that its first `len` bytes have the CRC-32C `crc`,
-    /// and drops everything after them.
+    /// After an error: reads what is really stored, checks that its first `len` bytes have the CRC-32C `crc`, and drops
+    /// everything after them.
     ///
-    /// A failed sync is never tried again: a system may have dropped the data and report success the second time.
+    /// A failed sync is never tried again: the system may have dropped the data and report success the second time.
     fn recover(&mut self, len: u64, crc: u32) -> io::Result<()>;
 }
 
-/// Bytes that can be read at any place.
+/// Storage that can be read at any offset.
 pub trait Source {
-    /// How many bytes there are.
+    /// The length in bytes.
     fn byte_len(&mut self) -> io::Result<u64>;
 
-    /// Reads from `offset` on as much as fits, less only at the end; returns how much that is.
+    /// Fills `out` from `offset` on; returns how many bytes were read, fewer only at the end.
     fn read_at(&mut self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
 }
 

@@ -1,7 +1,15 @@
-//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; [save], the bytes of a state; `saves`, states
-//! and cold logs on stores that several machines share; `players`, the database of who was where; and `catalog`, what a gateway knew.
+//! Keeps sessions and players: logs, saves, object stores, and the database of players.
 //!
-//! Save and log are the truth about a session. The formats are described in `docs/log.md` and `docs/saves.md`.
+//! Save and log are the truth about a session; SQLite is the truth about players. The formats are in docs/log.md and docs/saves.md.
+//!
+//! | chapter | modules |
+//! |---|---|
+//! | [`log`] | what every seat did in every tick: encoder and decoder without a disk, writer, reader, comparison, export, and the log thread that writes all logs of a server; its page has a compiled example |
+//! | [`disk`] | what a log is appended to: a file, or memory with faults |
+//! | [`save`] | the bytes of a state at a tick |
+//! | `saves` | saves and cold logs in an object store (a folder, S3, memory), brought there by a state machine without I/O |
+//! | `players` | players in SQLite: a wait-free queue to the writer thread, reads on another, migrations, backup and rescue |
+//! | `catalog` | what a gateway knew, in a file |
 
 #![allow(
     clippy::disallowed_methods,

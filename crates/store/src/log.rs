@@ -1,7 +1,7 @@
-//! The log of a session: who came and went, what every seat did in every tick, and what its states hashed to.
+//! The session log: joins and leaves, every seat's input in every tick, and the state hashes.
 //!
-//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`LogThread`] puts them on a disk; a
-//! [`LogReader`] reads them again from any tick. Inputs are opaque bytes: no game is known here.
+//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`LogThread`] writes them to a disk; a
+//! [`LogReader`] reads them again from any tick. Inputs are opaque bytes: the log knows no game.
 //!
 //! ```
 //! use sametick_sim::{Row, Seat, Tick};
@@ -58,25 +58,26 @@ pub use tail::Tail;
 pub use timeline::{Misplaced, Position};
 pub use writer::{Appender, LogWriter, WriteError};
 
-/// Written in eight bits in place of a seat that does not fit below it; the seat follows in 16. Sessions rarely have so many.
+/// Escape value for a seat number that does not fit in eight bits; the seat follows in 16. Few sessions have so many
+/// seats.
 const LONG_SEAT: u16 = 255;
 
-/// The longest input of one seat in one tick: what a seat does is small.
+/// The longest input of one seat in one tick.
 pub const MAX_INPUT_BYTES: usize = 2048;
 
-/// The longest inputs of all seats together: what a reader has to hold, however few bytes it was given.
+/// The longest total of all inputs in a tick: bounds a reader's memory, however few bytes it was given.
 pub const MAX_TICK_BYTES: usize = 8192;
 
-/// The longest thing that is brought into a tick from outside.
+/// The longest external item of a tick.
 pub const MAX_BROUGHT_BYTES: usize = 2048;
 
-/// Everything that is brought into one tick: with its inputs, less than a payload may have.
+/// The longest total of external items in one tick: with the inputs, less than a payload may have.
 pub const MAX_TICK_BROUGHT_BYTES: usize = 64 * 1024;
 
 /// The longest name of a player, commit or game.
 pub const MAX_NAME_BYTES: usize = 64;
 
-/// The longest name of a session, or of the place of a snapshot.
+/// The longest name of a session, or path of a snapshot.
 pub const MAX_PLACE_BYTES: usize = 255;
 
 /// The longest setup of a game.

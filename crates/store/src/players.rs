@@ -1,4 +1,4 @@
-//! Who somebody is and where they were: kept in a database, written by a thread of its own, read by another.
+//! The players database: names, tokens, checkpoints and characters; one thread writes it, another reads it.
 //!
 //! ```text
 //! tick thread                     persist thread                      disk
@@ -10,10 +10,10 @@
 //!
 //! - The tick thread never waits, neither for the database nor for the other threads, and allocates nothing for a
 //!   checkpoint as long as the queue has room.
-//! - What counts is the newest write of each [key](Write): a full queue or a database that does not work keeps those, in
-//!   memory that grows with players and not with time. Nothing is dropped without a word.
-//! - What is [`Saved`](Answer::Saved) is on disk.
-//! - The database is behind [`Storage`]; [`Sqlite`] is the one there is.
+//! - Only the newest write of each [key](Write) counts: while the queue is full or the database fails, those are kept in
+//!   memory, which grows with players and not with time. Nothing is dropped silently.
+//! - A write that was answered with [`Saved`](Answer::Saved) is on disk.
+//! - The database is behind [`Storage`]; [`Sqlite`] is the only implementation.
 
 mod backups;
 mod batch;

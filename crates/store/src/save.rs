@@ -1,11 +1,11 @@
-//! A save: one state of a session, with all that is needed to go on from it, in bytes that say whether they are whole.
+//! The save format: one state of a session with all that is needed to go on from it, protected by checksums.
 //!
 //! ```text
 //! save: "sametick-save" version:u16 head_length:u32 head head_crc:u32 state table crc:u32     (all little-endian)
 //! ```
 //!
-//! Both CRCs cover everything before them. The first makes the head worth something by itself: who only wants to know which
-//! tick it is of reads no more than [`MAX_PREFIX_BYTES`].
+//! Both CRCs cover everything before them. The first makes the head readable by itself: a reader that only needs the
+//! tick reads no more than [`MAX_PREFIX_BYTES`].
 
 mod key;
 
@@ -22,10 +22,10 @@ const MAGIC: &[u8; 13] = b"sametick-save";
 /// The version of the format.
 pub const SAVE_VERSION: u16 = 1;
 
-/// The largest state: what a relay hands out to whoever joins.
+/// The largest state: what a relay sends to a late joiner.
 pub const MAX_STATE_BYTES: usize = 8 << 20;
 
-/// The largest table of who sat where.
+/// The largest seat table.
 pub const MAX_TABLE_BYTES: usize = 64 * 1024;
 
 /// The largest head: a setup, four texts, two hashes and numbers.
@@ -37,24 +37,24 @@ const FRONT_LEN: usize = MAGIC.len() + 2 + 4;
 
 const CRC_LEN: usize = 4;
 
-/// As many bytes as it takes at most to read what a save says about itself.
+/// The most bytes that are needed to read the head of a save.
 pub const MAX_PREFIX_BYTES: usize = FRONT_LEN + MAX_HEAD_BYTES + CRC_LEN;
 
 /// The longest save.
 pub const MAX_SAVE_BYTES: usize = MAX_PREFIX_BYTES + MAX_STATE_BYTES + MAX_TABLE_BYTES + CRC_LEN;
 
-/// What a save says about itself.
+/// The head of a save: its facts about the session and the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveInfo {
     /// The name of the game.
     pub game: String,
-    /// The session, as its key has it: see [`SessionKey`].
+    /// The id of the session in its key: see [`SessionKey`].
     pub session_id: String,
     /// The name of the session.
     pub session: String,
-    /// What decides the simulation: only this build goes on from the state.
+    /// The build of the simulation: only this build goes on from the state.
     pub build: BuildId,
-    /// The git commit to check out for that build.
+    /// The git commit of that build.
     pub commit: String,
     /// The shape of state, setup and input.
     pub schema: SchemaHash,
@@ -68,28 +68,28 @@ pub struct SaveInfo {
     pub seats: u16,
     /// The last tick that is in the state.
     pub tick: Tick,
-    /// What the state hashes to.
+    /// The hash of the state.
     pub hash: StateHash,
     /// When the session began, in milliseconds of Unix time.
     pub started_unix_ms: u64,
     /// When this was saved, in milliseconds of Unix time.
     pub saved_unix_ms: u64,
-    /// Whether everybody may see that the session is there.
+    /// Whether the public list may show the session.
     pub listed: bool,
 }
 
-/// A state of a session, and who sat where.
+/// A state of a session, and its seat table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Save {
-    /// What it says about itself.
+    /// The head.
     pub info: SaveInfo,
     /// The canonical bytes of the state.
     pub state: Vec<u8>,
-    /// Who sat where. What is in it is known to whoever runs the session.
+    /// The seat table, in the encoding of the session's server.
     pub table: Vec<u8>,
 }
 
-/// A save that cannot be written: a part of it is too long.
+/// The save cannot be written: a part of it is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {field} of a save takes at most {max_bytes} bytes")]
 pub struct TooLarge {
@@ -97,27 +97,27 @@ pub struct TooLarge {
     max_bytes: usize,
 }
 
-/// Why bytes are not a save.
+/// Why bytes are not a valid save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSave {
-    /// They are something else.
+    /// They are another format.
     #[error("not a save of a session: it does not begin with \"sametick-save\"")]
     NotASave,
-    /// They were made by another version.
+    /// They have another version of the format.
     #[error("a save of format version {found}; this build reads version {SAVE_VERSION}")]
     Version {
-        /// The version they say.
+        /// The version they state.
         found: u16,
     },
     /// The end is missing.
     #[error("the save is cut off: {found} bytes of {expected}")]
     Cut {
-        /// How many there are.
+        /// The number of bytes.
         found: usize,
-        /// How many there should be, at least.
+        /// The least that is expected.
         expected: usize,
     },
-    /// There is more than one save.
+    /// There are bytes after the end of the save.
     #[error("after the end of the save there are {extra} more bytes")]
     TooLong {
         /// How many.
@@ -126,10 +126,10 @@ pub enum BadSave {
     /// They are not the bytes that were written.
     #[error("the save is damaged: the checksum of its {part} is wrong")]
     Damaged {
-        /// Of what.
+        /// The damaged part.
         part: &'static str,
     },
-    /// The checksums are right, but no writer of ours has written it.
+    /// The checksums are right, but no writer writes such a save.
     #[error("the save makes no sense: {0}")]
     Nonsense(&'static str),
 }
@@ -157,7 +157,7 @@ struct Stored {
 }
 
 impl SaveInfo {
-    /// What a log says about the session, and nothing yet of a state: tick 0, the hash of no bytes.
+    /// Takes the facts about the session from a log, without a state: tick 0, the hash of no bytes.
     pub fn of_log(header: &Header, session_id: impl Into<String>) -> SaveInfo {
         SaveInfo {
             game: header.game.clone(),
@@ -196,7 +196,7 @@ impl SaveInfo {
         }
     }
 
-    /// Reads the head from the first bytes of a save: [`MAX_PREFIX_BYTES`] are always enough. Nothing is said about the rest.
+    /// Reads the head from the first bytes of a save: [`MAX_PREFIX_BYTES`] are always enough. The rest is not checked.
     pub fn from_prefix(bytes: &[u8]) -> Result<SaveInfo, BadSave> {
         Front::read(bytes).map(|front| front.info)
     }
@@ -257,13 +257,13 @@ impl SaveInfo {
             listed: stored.listed,
         };
         let (state_bytes, table_bytes) = (stored.state_bytes as usize, stored.table_bytes as usize);
-        // Bytes that we would write otherwise are not ours.
+        // Bytes that this writer would encode differently are refused.
         let ours = info.to_head(state_bytes, table_bytes).is_ok_and(|again| again == bytes);
         ours.then_some((info, state_bytes, table_bytes))
     }
 }
 
-/// What stands before the state.
+/// The part before the state.
 struct Front {
     info: SaveInfo,
     len: usize,
@@ -306,7 +306,7 @@ fn front_of(bytes: &[u8]) -> Result<usize, BadSave> {
 }
 
 impl Save {
-    /// The bytes to keep.
+    /// Encodes the save.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TooLarge> {
         let head = self.info.to_head(self.state.len(), self.table.len())?;
         let len = FRONT_LEN + head.len() + CRC_LEN + self.state.len() + self.table.len() + CRC_LEN;
@@ -322,7 +322,7 @@ impl Save {
         Ok(out)
     }
 
-    /// Reads a whole save, and nothing else.
+    /// Reads a whole save, and nothing after it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Save, BadSave> {
         let Front { info, len, state_bytes, table_bytes } = Front::read(bytes)?;
         let expected = len + state_bytes + table_bytes + CRC_LEN;
@@ -342,8 +342,8 @@ impl Save {
         Ok(Save { info, state: state.to_vec(), table: table.to_vec() })
     }
 
-    /// Whether the state hashes to what the save says. The checksums tell damage; this tells a lie, or a mistake of whoever
-    /// made it. It is no proof that the session was ever in that state: that is what the checks in the log are for.
+    /// Whether the state has the hash that the save states. The checksums detect damage; this detects a false save. It
+    /// does not prove that the session was ever in that state: that is what the checks in the log are for.
     pub fn is_true(&self) -> bool {
         StateHash::of_bytes(&self.state) == self.info.hash
     }

@@ -1,7 +1,7 @@
-//! Saves and cold logs of sessions, and the stores they lie on: a folder, or storage that speaks S3.
+//! Saves and cold logs of sessions, and their object stores: a folder, or S3-compatible storage.
 //!
-//! A [`Save`] is one state of a session with all that is needed to go on from it. A [`SaveSync`] brings it to a [`ObjectStore`]
-//! without ever overwriting a newer one. Formats, keys and protocol are described in `docs/saves.md`.
+//! A [`Save`] is one state of a session with all that is needed to go on from it. A [`SaveSync`] uploads it to an
+//! [`ObjectStore`] without ever overwriting a newer one. Formats, keys and protocol are described in `docs/saves.md`.
 //!
 //! ```
 //! use sametick_sim::{StateHash, Tick, Time};
@@ -61,10 +61,10 @@ pub use s3::{S3Credentials, S3Options, S3Store};
 pub use sessions::{Retention, StoredSession, delete_session, describe_save, list_sessions, retain};
 pub use sync::{Outcome, SaveSync, Todo};
 
-/// The answer of something that never waits for anything but a disk: a folder or a store in memory.
+/// Polls a future that never waits for anything but a disk: that of a folder or a store in memory.
 ///
 /// # Panics
-/// If it does wait.
+/// If the future is not ready at once.
 pub fn at_once<T>(pending: impl Future<Output = T>) -> T {
     match pin!(pending).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,

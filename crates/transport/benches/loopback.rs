@@ -1,10 +1,11 @@
-//! Packets a second through our endpoints, against the raw socket calls in the same run; handshakes; what a stranger costs.
+//! Packets a second through our endpoints, against raw socket calls in the same run; handshakes; the cost of a
+//! stranger's packet.
 //!
 //! `cargo bench -p sametick-transport --bench loopback`
 //!
-//! One way: both ends take turns on one thread, 64 packets each, so that a figure is what a packet costs to send and to
-//! receive. Request and answer: a server and a client on a core each, 64 requests under way. Where a figure is of one
-//! thread, its time on the processor is what counts.
+//! One way: both ends take turns on one thread, 64 packets each, so that a figure is the cost of sending and receiving
+//! a packet. Request and answer: a server and a client on a core each, 64 requests in flight. Where a figure is of one
+//! thread, its CPU time counts.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 #[path = "loopback/echo.rs"]
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 /// How long each figure is measured for.
 const MEASURE: Duration = Duration::from_millis(1_500);
 
-/// How many packets are on their way at once.
+/// How many packets are in flight.
 const FLYING: usize = 64;
 
 /// The bytes of a message: a tick's worth of inputs.
@@ -38,8 +39,8 @@ fn main() {
     echo::report(only.as_deref());
 }
 
-/// Counts things done against the thread's time on the processor, which others on the machine do not take part in; against
-/// the clock where the system does not tell.
+/// Measures operations against the thread's CPU time, which other processes do not change; against the clock where the
+/// system does not report it.
 struct Stopwatch {
     start: Instant,
     cpu: Cpu,
@@ -56,14 +57,14 @@ impl Stopwatch {
         self.start.elapsed() < MEASURE
     }
 
-    /// Things a second.
+    /// Operations a second.
     fn rate(&self, done: usize) -> f64 {
         let (took, used) = (self.start.elapsed(), self.cpu.used() - self.used);
         done as f64 / if used.is_zero() { took } else { used }.as_secs_f64()
     }
 }
 
-/// Runs `work`, which does a number of things and says how many, until enough time has passed; things a second.
+/// Runs `work`, which returns how many operations it did, until enough time has passed; returns operations a second.
 fn rate(mut work: impl FnMut() -> usize) -> f64 {
     for _ in 0..100 {
         work();
@@ -75,7 +76,7 @@ fn rate(mut work: impl FnMut() -> usize) -> f64 {
     watch.rate(done)
 }
 
-/// A line of a table: what, how many a second, nanoseconds each, and the ratio to the reference.
+/// A line of a table: name, number a second, nanoseconds each, and the ratio to the reference.
 fn line(what: &str, per_second: f64, reference: f64) {
     let ratio = per_second / reference;
     println!("| {what:44} | {per_second:>10.0} | {:>8.0} | {ratio:>5.2} |", 1e9 / per_second);
@@ -86,7 +87,7 @@ fn table(title: &str) {
     println!("|{:-<46}|-----------:|---------:|------:|", "");
 }
 
-/// The processor's time of a thread, where the system tells.
+/// The CPU time of a thread, where the system reports it.
 struct Cpu(String);
 
 impl Cpu {

@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 /// How many datagrams one call moves.
 pub const BATCH: usize = 64;
 
-/// Room for one datagram. Ours are shorter; a longer one is cut here and then fails to open.
+/// The buffer of one datagram. Ours are shorter; a longer one is cut here and then fails to open.
 const SLOT: usize = 2_048;
 
 /// Datagrams that have been received together.
@@ -20,13 +20,13 @@ pub struct Received {
 }
 
 impl Received {
-    /// Empty, with its memory taken.
+    /// Allocates an empty batch.
     pub fn new() -> Received {
         let slots = vec![[0; SLOT]; BATCH].into_boxed_slice().try_into().expect("the length is right");
         Received { slots, heads: [(0, None); BATCH], count: 0, system: system::ReceiveState::new() }
     }
 
-    /// Receives what is waiting; an error of kind `WouldBlock` if nothing is.
+    /// Receives waiting datagrams; an error of kind `WouldBlock` if there are none.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.count = 0;
         self.count = self.system.receive(socket, &mut self.slots, &mut self.heads)?;
@@ -53,19 +53,19 @@ impl Outgoing {
         Outgoing { bytes: Vec::new(), items: Vec::new(), system: system::SendState::new() }
     }
 
-    /// Gathers a datagram that `write` appends to the buffer.
+    /// Adds a datagram that `write` appends to the buffer.
     pub fn push(&mut self, to: SocketAddr, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.items.push((self.bytes.len(), to));
     }
 
-    /// Whether a full batch has been gathered.
+    /// Whether the batch is full.
     pub fn is_full(&self) -> bool {
         self.items.len() >= BATCH
     }
 
-    /// Sends everything gathered. Returns how many the system did not take: on a full socket buffer they are dropped,
-    /// as any router on the way would.
+    /// Sends the batch. Returns how many datagrams the system refused: with a full socket buffer they are dropped, as
+    /// any router on the way would do.
     pub fn send(&mut self, socket: &UdpSocket) -> u64 {
         let mut unsent = 0;
         let mut start = 0;
@@ -166,7 +166,8 @@ mod system {
                 start = *end;
             }
             let SendState { headers, addresses } = self;
-            // Not by way of the runtime's readiness: that is unknown on a new socket, and a full buffer says so itself.
+            // Bypasses the runtime's readiness: it is unknown on a new socket, and a full buffer returns an error
+            // anyway.
             let (slices, flags) = (&slices[..items.len()], MsgFlags::MSG_DONTWAIT);
             Ok(sendmmsg(socket.as_raw_fd(), headers, slices, addresses, [], flags)?.count())
         }
@@ -233,7 +234,7 @@ mod system {
             items: &[(usize, SocketAddr)],
         ) -> io::Result<usize> {
             let (end, to) = items[0];
-            // Not by way of the runtime's readiness: that is unknown on a new socket.
+            // Bypasses the runtime's readiness: it is unknown on a new socket.
             socket2::SockRef::from(socket).send_to(&bytes[start..end], &to.into()).map(|_| 1)
         }
     }

@@ -1,4 +1,4 @@
-//! The clocks and the randomness that pure code is handed: the only place that reads them.
+//! The clocks and the randomness of the drivers: no other code reads them.
 
 use std::time::{Duration, Instant, SystemTime};
 

@@ -1,19 +1,19 @@
-//! How many connections there may be, and how many of one address: nobody takes everybody's place.
+//! Connection limits of a listener, in total and per address, so that no address uses up all connections.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::files::most_connections;
-use crate::pace::network;
+use crate::rate_limit::network;
 
-/// Connections of one listener at once, where so many files may be open.
+/// The most connections of one listener, where so many files may be open.
 const MAX_CONNECTIONS: usize = 10_000;
 
-/// Those of one address, of IPv6 of one network, whether they have said hello or not.
+/// The most connections of one address, for IPv6 of one network, before and after the hello.
 pub const MAX_EACH: usize = 512;
 
-/// The places of one listener.
+/// The connection slots of one listener.
 #[derive(Clone)]
 pub struct ConnectionSlots {
     table: Arc<Mutex<Table>>,
@@ -34,12 +34,12 @@ impl Default for ConnectionSlots {
 }
 
 impl ConnectionSlots {
-    /// So many for one address.
+    /// Slots with this limit per address.
     pub fn of_each(max_each: usize) -> ConnectionSlots {
         ConnectionSlots::at_most(MAX_CONNECTIONS.min(most_connections()), max_each)
     }
 
-    /// Other limits.
+    /// Slots with both limits given.
     pub(crate) fn at_most(max_connections: usize, max_each: usize) -> ConnectionSlots {
         ConnectionSlots { table: Arc::default(), max_connections, max_each }
     }
@@ -48,13 +48,13 @@ impl ConnectionSlots {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for somebody from this address, unless all are taken.
+    /// Takes a slot for this address, unless all are taken.
     pub(crate) fn take(&self, ip: IpAddr) -> Option<ConnectionSlot> {
         let mut place = self.take_any()?;
         place.belongs_to(ip).then_some(place)
     }
 
-    /// A place for somebody whose address is not known yet.
+    /// Takes a slot for a connection whose address is not known yet.
     pub(crate) fn take_any(&self) -> Option<ConnectionSlot> {
         let mut table = self.table();
         if table.taken >= self.max_connections {
@@ -66,14 +66,14 @@ impl ConnectionSlots {
     }
 }
 
-/// One connection's place, until it is dropped.
+/// The slot of one connection; dropping it frees it.
 pub(crate) struct ConnectionSlot {
     places: ConnectionSlots,
     of: Option<IpAddr>,
 }
 
 impl ConnectionSlot {
-    /// Notes whose place it is. False if they have too many.
+    /// Assigns the slot to an address. False if the address has too many.
     pub fn belongs_to(&mut self, ip: IpAddr) -> bool {
         let ip = network(ip);
         if self.of == Some(ip) {
@@ -90,8 +90,8 @@ impl ConnectionSlot {
         true
     }
 
-    /// Whether at most half of all places, and half of the places of its address, are taken: then there is room for what is useful but
-    /// not needed.
+    /// Whether at most half of all slots, and half of those of its address, are taken: then there is room for optional
+    /// connections.
     pub fn leaves_room(&self) -> bool {
         let table = self.places.table();
         let of_address = self.of.and_then(|ip| table.of_address.get(&ip)).copied().unwrap_or(0);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_while_half_of_the_places_are_free() {
+    fn there_is_room_while_half_of_the_slots_are_free() {
         let places = ConnectionSlots::at_most(8, 6);
         let [one, other] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(192, 0, 2, n)));
         let mut taken: Vec<ConnectionSlot> = (0..3).map(|_| places.take(one).unwrap()).collect();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_proxy_a_place_is_the_address_that_was_named_last() {
+    fn behind_a_proxy_a_slot_belongs_to_the_last_named_address() {
         let places = ConnectionSlots::at_most(5, 1);
         let [one, other] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(192, 0, 2, n)));
         let mut place = places.take_any().unwrap();

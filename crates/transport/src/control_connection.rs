@@ -1,12 +1,12 @@
-//! ControlConnections: connections between our own processes. Whole messages over TCP, sealed with a key that both sides have; who does not have
-//! it learns nothing, not even what listens.
+//! Control connections between our own processes: whole messages over TCP, encrypted with a pre-shared key. A peer
+//! without the key learns nothing, not even which service listens.
 //!
 //! ```text
 //! first    length (2) · NNpsk0 message 1           caller → listener
 //! answer   length (2) · NNpsk0 message 2           listener → caller
 //! after    length (2) · ciphertext of: more (1) · bytes      a message is one such piece or several
 //! ```
-//! Both sides say nothing (an empty message) every two seconds, and take silence for the end. A caller calls again by itself.
+//! Both sides send an empty message every two seconds, and time out a silent peer. A caller reconnects by itself.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,51 +28,52 @@ use crate::tasks::Running;
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const PROLOGUE: &[u8] = b"sametick connection 1";
 
-/// The longest message: what a host with a thousand sessions says of itself.
+/// The longest message: a host's report of a thousand sessions.
 pub const MAX_MESSAGE: usize = 1 << 20;
 
-/// The most bytes of a message in one piece; with the seal they fit a length of two bytes.
+/// The most bytes of a message in one piece; encrypted, they fit a length of two bytes.
 const MAX_PIECE: usize = 60_000;
 const SEAL_LEN: usize = 16;
 const LAST: u8 = 0;
 const MORE: u8 = 1;
 
-/// How long a handshake may take.
+/// The time-out of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// So many handshakes of callers at once, and of one address: whoever does not have the key takes nobody's place.
+/// How many handshakes of callers run at once, in total and per address: peers without the key cannot use up all of
+/// them.
 const MAX_HANDSHAKES: usize = 1_024;
 const MAX_HANDSHAKES_EACH: usize = 64;
 
-/// How long last words may take.
+/// How long the final bytes of a connection may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How often something is said, and after how long nobody is there.
+/// The interval of keep-alives, and the time-out of a silent peer.
 const SAY_EVERY: Duration = Duration::from_secs(2);
 const SILENCE: Duration = Duration::from_secs(8);
 
-/// How long a caller waits before it calls again: at first, and at most.
+/// How long a caller waits before it reconnects: at first, and at most.
 const CALL_AGAIN: Duration = Duration::from_millis(100);
 const MAX_CALL_AGAIN: Duration = Duration::from_secs(2);
 
-/// Messages that wait to be sent to somebody. One who does not take so many is not there any more.
+/// The most messages that wait to be sent to a peer. A peer with more counts as gone.
 const MAX_WAITING: usize = 4_096;
 
-/// What both sides have: 256 random bits.
+/// The key of both sides: 256 random bits.
 pub type ControlKey = [u8; 32];
 
-/// A connection. A number is never used again.
+/// The id of a connection. An id is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControlId(pub u64);
 
-/// What happens on connections.
+/// An event of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Somebody with the key is there.
+    /// A peer with the key has connected.
     Opened(ControlId),
-    /// They said something.
+    /// The peer sent a message.
     Message(ControlId, Vec<u8>),
-    /// They are not there any more.
+    /// The connection has ended.
     Closed(ControlId),
 }
 
@@ -82,7 +83,7 @@ enum Report {
     Closed(ControlId),
 }
 
-/// Where connections say what happens.
+/// Where connections report their events.
 #[derive(Clone)]
 struct Reporter {
     key: ControlKey,
@@ -91,7 +92,7 @@ struct Reporter {
     next: Arc<AtomicU64>,
 }
 
-/// The connections of a process, from one listener or one caller. Dropped, all of them end.
+/// The connections of a process, from one listener or one caller. Dropping it ends all of them.
 pub struct ControlConnections {
     reports: mpsc::Receiver<Report>,
     open: HashMap<ControlId, mpsc::Sender<Vec<u8>>>,
@@ -99,12 +100,12 @@ pub struct ControlConnections {
 }
 
 impl ControlConnections {
-    /// Takes calls. The waker is rung when there is something to [poll](ControlConnections::poll).
+    /// Accepts connections. The waker is rung when there is an event to [poll](ControlConnections::poll).
     pub fn listen(listener: TcpListener, key: ControlKey, waker: HubWaker) -> ControlConnections {
         ControlConnections::run(key, waker, |desk| Running::spawn(accept(listener, desk)))
     }
 
-    /// Calls, again and again, wherever `where_to` says at that moment.
+    /// Connects, and reconnects after each end, to the address that `where_to` returns at that moment.
     pub fn call(
         where_to: impl Fn() -> Option<String> + Send + 'static,
         key: ControlKey,
@@ -119,7 +120,7 @@ impl ControlConnections {
         ControlConnections { reports, open: HashMap::new(), _task: task }
     }
 
-    /// What has happened.
+    /// Returns the next event.
     pub fn poll(&mut self) -> Option<Event> {
         match self.reports.try_recv().ok()? {
             Report::Opened(id, outbox) => {
@@ -134,7 +135,7 @@ impl ControlConnections {
         }
     }
 
-    /// Says something, if somebody is there. Whoever does not take it in time is not heard of again.
+    /// Sends a message, if the connection is open. A peer that does not read in time is disconnected.
     pub fn send(&mut self, id: ControlId, message: Vec<u8>) {
         if let Some(outbox) = self.open.get(&id)
             && outbox.try_send(message).is_err()
@@ -143,12 +144,12 @@ impl ControlConnections {
         }
     }
 
-    /// Ends one.
+    /// Closes a connection.
     pub fn close(&mut self, id: ControlId) {
         self.open.remove(&id);
     }
 
-    /// Ends all of them, once what was said is out, or soon.
+    /// Closes all connections, once sent messages are out or a short time has passed.
     pub async fn finish(mut self) {
         let mut ending = self.open.len();
         self.open.clear();
@@ -164,7 +165,7 @@ impl ControlConnections {
         let _ = timeout(LAST_WORDS, all).await;
     }
 
-    /// Those that are open.
+    /// The ids of all open connections.
     pub fn ids(&self) -> Vec<ControlId> {
         self.open.keys().copied().collect()
     }
@@ -183,7 +184,7 @@ async fn accept(listener: TcpListener, desk: Reporter) {
     let mut running: Vec<Running> = Vec::new();
     loop {
         let Ok((stream, from)) = listener.accept().await else {
-            // Out of files, for a moment.
+            // Probably out of file descriptors for a moment.
             sleep(CALL_AGAIN).await;
             continue;
         };
@@ -220,7 +221,7 @@ async fn keep_calling(where_to: impl Fn() -> Option<String>, desk: Reporter) {
     }
 }
 
-/// Makes sure that both sides have the key.
+/// Runs the handshake that proves that both sides have the key.
 async fn shake(
     mut stream: TcpStream,
     key: &ControlKey,
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_have_the_key_is_told_nothing() {
+    async fn a_caller_without_the_key_is_told_nothing() {
         let (mut listener, address) = listen().await;
         let _stranger = call(&address, [8; 32]);
         let mut bare = TcpStream::connect(&address).await.unwrap();
@@ -386,14 +387,14 @@ mod tests {
         let mut answer = Vec::new();
         let _ = bare.read_to_end(&mut answer).await;
         assert!(answer.is_empty());
-        // Whoever has it comes in, before anybody else was heard of.
+        // A caller with the key connects, and the listener has heard of no other caller before.
         let mut caller = call(&address, KEY);
         assert_eq!(opened(&mut listener).await, ControlId(0));
         opened(&mut caller).await;
     }
 
     #[tokio::test]
-    async fn a_caller_calls_again_and_finds_whoever_listens_there_now() {
+    async fn a_caller_reconnects_to_a_new_listener() {
         let (mut listener, address) = listen().await;
         let mut caller = call(&address, KEY);
         let (first, here) = (opened(&mut caller).await, opened(&mut listener).await);
@@ -409,7 +410,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_words_arrive() {
+    async fn the_final_messages_arrive() {
         let (mut listener, address) = listen().await;
         let mut caller = call(&address, KEY);
         let (here, there) = (opened(&mut listener).await, opened(&mut caller).await);
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn silent_strangers_of_one_address_keep_nobody_out() {
+    async fn silent_strangers_of_one_address_lock_no_caller_out() {
         let (mut listener, address) = listen().await;
         let mut crowd = Vec::new();
         for _ in 0..5 * MAX_HANDSHAKES_EACH {

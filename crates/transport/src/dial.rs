@@ -1,4 +1,4 @@
-//! Where a server is: `udp://host:port`, `quic://host:port?cert=…`, `ws://`, `wss://`, `wt://`; and calling it.
+//! Server addresses (`udp://host:port`, `quic://host:port?cert=…`, `ws://`, `wss://`, `wt://`), and connecting to them.
 
 use std::fmt;
 use std::io;
@@ -16,7 +16,7 @@ use crate::tls::{CertHash, Trust};
 use crate::udp::UdpEndpoint;
 use crate::{quic, websocket, webtransport};
 
-/// How to talk to a server.
+/// The transport of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Raw UDP.
@@ -35,7 +35,7 @@ impl Scheme {
     /// All of them.
     pub const ALL: [Scheme; 5] = [Scheme::Udp, Scheme::Quic, Scheme::Ws, Scheme::Wss, Scheme::Wt];
 
-    /// The port a server listens on unless told otherwise.
+    /// The default port of a server.
     pub const fn default_port(self) -> u16 {
         match self {
             Scheme::Udp => 7777,
@@ -45,7 +45,7 @@ impl Scheme {
         }
     }
 
-    /// What its links can rely on.
+    /// The guarantees of its links.
     pub const fn carrier(self) -> Carrier {
         match self {
             Scheme::Udp => Carrier::Datagrams,
@@ -54,7 +54,7 @@ impl Scheme {
         }
     }
 
-    /// As it stands before `://`.
+    /// The name before `://`.
     pub const fn name(self) -> &'static str {
         match self {
             Scheme::Udp => "udp",
@@ -66,10 +66,10 @@ impl Scheme {
     }
 }
 
-/// Where a server is and how to talk to it.
+/// The address and the transport of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Locator {
-    /// How.
+    /// The transport.
     pub scheme: Scheme,
     /// A name or an address.
     pub host: String,
@@ -88,10 +88,10 @@ pub enum BadLocator {
     /// No host.
     #[error("\"{0}\" names no host")]
     Host(String),
-    /// Not a port.
+    /// The port is invalid.
     #[error("\"{0}\" is not a port between 1 and 65535")]
     Port(String),
-    /// Something other than `?cert=…`.
+    /// There is a parameter other than `?cert=…`.
     #[error("\"{0}\" is not understood: only ?cert=<64 hexadecimal digits> may follow the port")]
     Query(String),
 }
@@ -150,7 +150,7 @@ impl Locator {
         found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("{} has no address", self.host)))
     }
 
-    /// Calls the server with this hello.
+    /// Connects to the server with this hello.
     pub async fn dial(&self, now: Time, key: &AccessKey, hello: &Hello) -> io::Result<Box<dyn Endpoint>> {
         let stamp = Stamp { unix_s: unix_seconds(), nonce: random() };
         let first =
@@ -158,7 +158,7 @@ impl Locator {
         self.call(now, key, first).await
     }
 
-    /// Calls the server with these bytes as the first message.
+    /// Connects to the server with these bytes as the first message.
     pub async fn call(&self, now: Time, key: &AccessKey, first: Vec<u8>) -> io::Result<Box<dyn Endpoint>> {
         let to = self.resolve().await?;
         Ok(match self.scheme {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn a_bad_locator_is_refused_with_a_reason() {
         for (text, word) in [
             ("example.org:1", "should begin with"),
             ("http://example.org", "should begin with"),

@@ -1,4 +1,4 @@
-//! The one small trait of every transport: it moves the bytes of links, and nothing else.
+//! The interface of every transport: it only moves the bytes of links.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,21 +7,21 @@ use std::task::{Context, Poll};
 use sametick_wire::access::NO_ANSWER;
 use sametick_wire::{Carrier, LaneId, Time};
 
-/// A link within one endpoint. Never used twice.
+/// The id of a link within one endpoint. An id is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u64);
 
-/// The one link of a client's endpoint.
+/// The only link of a client's endpoint.
 pub const CALL: LinkId = LinkId(0);
 
-/// What arrived at an endpoint.
+/// An arrival at an endpoint.
 #[derive(Debug)]
 pub enum Arrival<'a> {
-    /// A client's first message. Somebody must [`Endpoint::answer`] or [`Endpoint::drop_link`].
+    /// A client's first message. The driver must [`Endpoint::answer`] or [`Endpoint::drop_link`].
     Hello {
         /// The link it would become.
         link: LinkId,
-        /// Where it comes from.
+        /// The client's address.
         from: SocketAddr,
         /// See [`sametick_wire::hello`].
         bytes: &'a [u8],
@@ -35,39 +35,39 @@ pub enum Arrival<'a> {
     },
     /// A whole datagram.
     Datagram {
-        /// On which link.
+        /// Its link.
         link: LinkId,
-        /// As the other side's link made it.
+        /// As the peer's link made it.
         bytes: &'a [u8],
     },
-    /// A link whose carrier is one stream has extra sockets for datagrams from now on, or has none any more.
+    /// From now on a stream-only link has extra sockets for datagrams, or has them no longer.
     Datagrams {
-        /// Which link.
+        /// The link.
         link: LinkId,
-        /// Whether it has.
+        /// Whether it has extra sockets.
         carried: bool,
     },
     /// The next bytes of a lane.
     Stream {
-        /// On which link.
+        /// The link.
         link: LinkId,
-        /// On which lane.
+        /// The lane.
         lane: LaneId,
-        /// Cut anywhere.
+        /// Cut at any byte.
         bytes: &'a [u8],
     },
     /// The carrier has ended. Nothing more comes on this link.
     Gone {
-        /// Which link.
+        /// The link.
         link: LinkId,
-        /// Why, for the log of whoever runs this side.
+        /// The reason, for the log of this side.
         why: Gone,
     },
-    /// Something happens in a raw WebSocket.
+    /// An event of a raw WebSocket.
     Raw {
-        /// In which: numbered like links.
+        /// Its id: numbered like links.
         link: LinkId,
-        /// What.
+        /// The event.
         event: RawEvent,
     },
 }
@@ -75,14 +75,14 @@ pub enum Arrival<'a> {
 /// A whole message of a raw WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawMessage {
-    /// For people's eyes as well.
+    /// A text message.
     Text(String),
-    /// For programs.
+    /// A binary message.
     Binary(Vec<u8>),
 }
 
 impl RawMessage {
-    /// How many bytes there are.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         match self {
             RawMessage::Text(text) => text.len(),
@@ -90,29 +90,29 @@ impl RawMessage {
         }
     }
 
-    /// Whether nothing is said.
+    /// Whether the message is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What happens in a raw WebSocket: a WebSocket of which the messages are somebody else's protocol, and no link.
+/// An event of a raw WebSocket: its messages are another protocol, and it is not a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawEvent {
-    /// Somebody has come.
+    /// A peer has connected.
     Began {
-        /// From where.
+        /// The peer's address.
         from: SocketAddr,
-        /// For what: the path, with its query.
+        /// The path of the request, with its query.
         target: String,
     },
-    /// They said something.
+    /// The peer sent a message.
     Said(RawMessage),
-    /// They said more at once than is taken. Nothing more is heard.
+    /// The peer sent a message longer than the limit. Nothing more is read.
     TooLong,
-    /// What they call text is none. Nothing more is heard.
+    /// The peer sent invalid text. Nothing more is read.
     NoText,
-    /// They have gone, or were hung up on.
+    /// The peer or this side has closed it.
     Ended(Gone),
 }
 
@@ -121,9 +121,9 @@ pub enum RawEvent {
 pub enum Gone {
     /// The other side closed it.
     Closed,
-    /// The other side did not answer in time, or does not want to talk to us: a wrong passphrase looks like this.
+    /// The peer did not answer in time, or refuses us silently: a wrong passphrase looks like this.
     NoAnswer,
-    /// It did not keep to a limit.
+    /// The peer exceeded a limit.
     Limit(&'static str),
     /// The network or the carrier's own protocol failed.
     Failed(String),
@@ -140,25 +140,25 @@ impl std::fmt::Display for Gone {
     }
 }
 
-/// Figures of an endpoint: what never became a link.
+/// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointStats {
-    /// Packets that got silence.
+    /// Packets that got no answer.
     pub ignored: u64,
     /// Packets that could not be sent.
     pub unsent: u64,
 }
 
-/// Where links end: a listening socket, or one connection to a server.
+/// A listening socket, or one connection to a server.
 pub trait Endpoint {
-    /// What the links of this endpoint can rely on.
+    /// The guarantees of this endpoint's links.
     fn carrier(&self) -> Carrier;
 
-    /// Where it listens or speaks from.
+    /// The local address.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 
-    /// Hands over what has arrived. `Ready` means that something was handed over and more may be waiting; `Pending`
-    /// that the task will be woken.
+    /// Passes on arrivals. `Ready` means that something arrived and more may be waiting; `Pending` that the task will
+    /// be woken.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -171,17 +171,17 @@ pub trait Endpoint {
         None
     }
 
-    /// Whether those whose first message arrives have shown that they receive at their address.
+    /// Whether clients have proven their source address when their first message arrives.
     fn are_sources_proven(&self) -> bool {
         true
     }
 
-    /// A link takes part in something from now on: it may have more on its way.
+    /// A link has joined a session or room: it may have more in flight from now on.
     fn joined(&mut self, link: LinkId) {
         let _ = link;
     }
 
-    /// Answers a first message; `open` says whether the link begins.
+    /// Answers a first message; `open` says whether the link opens.
     fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool);
 
     /// Sends a datagram, now or at the next flush.
@@ -190,23 +190,23 @@ pub trait Endpoint {
     /// Sends bytes on a lane, now or at the next flush.
     fn send_stream(&mut self, link: LinkId, lane: LaneId, bytes: &[u8]);
 
-    /// Says something in a raw WebSocket; nobody hears it where there are none.
+    /// Sends a message on a raw WebSocket; ignored where there are none.
     fn say(&mut self, link: LinkId, words: RawMessage) {
         let _ = (link, words);
     }
 
-    /// Ends a link or a raw WebSocket after what has been sent on it; without a word where nothing has been answered yet.
+    /// Ends a link or a raw WebSocket after the data sent on it; silently where nothing has been answered yet.
     fn drop_link(&mut self, link: LinkId);
 
-    /// Sends what has been gathered.
+    /// Sends the gathered packets.
     fn flush(&mut self) {}
 
-    /// Ready when the last words of dropped links are out.
+    /// Ready when the final bytes of dropped links are out.
     fn poll_finished(&mut self, _: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 
-    /// The figures so far.
+    /// The counters so far.
     fn stats(&self) -> EndpointStats {
         EndpointStats::default()
     }

@@ -1,8 +1,8 @@
-//! Extra sockets: WebSockets that carry the datagrams of a WebSocket link in turn. A packet that is lost on one of them delays
-//! nothing on the others, so a link with extra sockets has datagrams that come late now and then instead of stalls.
+//! Extra sockets: WebSockets that carry the datagrams of a WebSocket link in turn. A packet lost on one of them delays
+//! nothing on the others, so a link with extra sockets has some late datagrams instead of stalls.
 //!
-//! A client names its link by a random number when it asks for the link's own socket (`?link=`), and asks for extra sockets by that
-//! number (`?extra=`) once the link is open. Each message on an extra socket is one datagram.
+//! A client names its link by a random number when it requests the link's own socket (`?link=`), and requests extra
+//! sockets by that number (`?extra=`) once the link is open. Each message on an extra socket is one datagram.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,10 +14,10 @@ use sametick_wire::link::EXTRA_SOCKETS;
 use crate::clock::random;
 use crate::endpoint::LinkId;
 
-/// What may wait to be written to one of them: a few datagrams. What comes while more waits is dropped, as a full queue does.
+/// The write limit of an extra socket: a few datagrams. Datagrams beyond it are dropped, as by a full queue.
 pub(crate) const MAX_EXTRA_UNWRITTEN: usize = 16 << 10;
 
-/// The number by which a link's extra sockets find it. Only the client and the server know it.
+/// The random number that ties extra sockets to their link. Only the client and the server know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LinkName([u8; 16]);
 
@@ -26,18 +26,18 @@ impl LinkName {
         LinkName(random())
     }
 
-    /// The part of an address that opens the link's own socket.
+    /// The query that opens the link's own socket.
     pub fn to_query(self) -> String {
         format!("link={}", to_hex(&self.0))
     }
 
-    /// The part of an address that opens an extra socket.
+    /// The query that opens an extra socket.
     pub fn to_extra_query(self) -> String {
         format!("extra={}", to_hex(&self.0))
     }
 }
 
-/// What the address of a WebSocket says about links.
+/// The purpose of a WebSocket, by its query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A link, perhaps with a name for its extra sockets.
@@ -47,7 +47,7 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// Reads a query. A bad name is none: the link works without.
+    /// Parses a query. A bad name counts as none: the link works without.
     pub fn parse(query: Option<&str>) -> Wanted {
         let named = |field: &str| {
             let mut fields = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
@@ -71,7 +71,7 @@ impl Extras {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a link have extra sockets until this is dropped. Nobody takes another link's name.
+    /// Lets a link have extra sockets until this is dropped. A name in use cannot be taken by another link.
     pub fn enter(&self, name: LinkName, link: LinkId) -> Option<Entered> {
         match self.table().entry(name) {
             Entry::Occupied(_) => None,
@@ -109,7 +109,7 @@ impl Drop for Entered {
 pub(crate) struct Extra {
     extras: Extras,
     name: LinkName,
-    /// Whose it is.
+    /// Its link.
     pub link: LinkId,
 }
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_has_so_many_extra_sockets_while_it_is_open() {
+    fn an_open_link_has_a_limited_number_of_extra_sockets() {
         let (extras, name) = (Extras::default(), LinkName::random());
         assert!(extras.add(name).is_none(), "the link is not open yet");
         let entered = extras.enter(name, LinkId(7)).unwrap();

@@ -1,5 +1,5 @@
-//! Asks another server: one `GET` over HTTP/1.1, bounded in time and size. It follows no redirects, keeps no cookies and no
-//! connections.
+//! A small HTTP client: one `GET` over HTTP/1.1, bounded in time and size. It follows no redirects, and keeps no
+//! cookies and no connections.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,14 +20,14 @@ use tokio_rustls::TlsConnector;
 use crate::tls::{Trust, client_config};
 use crate::websocket::Io;
 
-/// What servers are told of who asks.
+/// The user agent.
 const AGENT: &str = concat!("sametick/", env!("CARGO_PKG_VERSION"));
 
-/// Where something is: `https://host[:port]/path?query`, or the same with `http`.
+/// A URL: `https://host[:port]/path?query`, or the same with `http`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     is_secure: bool,
-    /// As it stands in the URL; an address of IPv6 has its brackets.
+    /// As in the URL; an IPv6 address has its brackets.
     host: String,
     port: Option<u16>,
     /// Path and query.
@@ -40,7 +40,7 @@ pub struct Url {
 pub struct NoUrl;
 
 impl Url {
-    /// Whether what is said stays between the two, or does not leave this machine.
+    /// Whether the request is encrypted, or does not leave this machine.
     pub fn is_private(&self) -> bool {
         let is_loopback = |ip: IpAddr| ip.is_loopback();
         self.is_secure || self.host == "localhost" || self.name().parse().is_ok_and(is_loopback)
@@ -68,7 +68,7 @@ impl FromStr for Url {
         };
         let authority = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or(NoUrl)?;
         let host = authority.host().to_owned();
-        // `host:` and `host:70000` have no port that could be read, but are not without one either.
+        // `host:` and `host:70000` have no readable port, but are not without one either.
         let is_whole = authority.port_u16().is_some() || authority.as_str() == host;
         if host.is_empty() || !is_whole || text.contains('#') {
             return Err(NoUrl);
@@ -78,16 +78,16 @@ impl FromStr for Url {
     }
 }
 
-/// How much a server may take.
+/// The limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the first packet to the last.
+    /// The total time.
     pub time: Duration,
     /// Bytes of the answer's body.
     pub body: usize,
 }
 
-/// What a server said.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     /// The HTTP status.
@@ -96,19 +96,19 @@ pub struct Fetched {
     pub body: Bytes,
 }
 
-/// Why there is no answer. It holds nothing of what was asked for.
+/// Why there is no answer. The text contains nothing of the request.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// Nobody is there.
+    /// No server accepts the connection.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
-    /// Somebody else is there, or nobody who speaks TLS.
+    /// The server's certificate is wrong, or it does not speak TLS.
     #[error("no TLS: {0}")]
     Tls(io::Error),
-    /// What is there speaks no HTTP, or stopped in the middle.
+    /// The server does not speak HTTP, or stopped in the middle.
     #[error("no HTTP: {0}")]
     Http(#[from] hyper::Error),
-    /// What is asked with cannot be sent.
+    /// The request has invalid characters.
     #[error("the key or the URL has characters that HTTP does not allow")]
     Unspeakable,
     /// The answer is too long.
@@ -119,19 +119,19 @@ pub enum FetchError {
     TooSlow,
 }
 
-/// Asks servers.
+/// The HTTP client.
 #[derive(Clone)]
 pub struct Fetcher {
     tls: TlsConnector,
 }
 
 impl Fetcher {
-    /// One that believes whom `trust` says where TLS is spoken.
+    /// A client that trusts servers according to `trust`.
     pub fn new(trust: Trust) -> Result<Fetcher, rustls::Error> {
         Ok(Fetcher { tls: TlsConnector::from(Arc::new(client_config(trust, &[b"http/1.1"])?)) })
     }
 
-    /// Asks for what is at a URL; with a key, as its bearer.
+    /// Requests a URL; with a key, as its bearer token.
     pub async fn get(&self, url: &Url, key: Option<&str>, limits: Limits) -> Result<Fetched, FetchError> {
         let request = request(url, key)?;
         let asking = async {
@@ -174,7 +174,7 @@ async fn ask<S: Io>(
     let mut reading = pin!(async { read(sender.send_request(request).await?, max_body).await });
     let read = tokio::select! {
         read = &mut reading => Some(read),
-        // The server has closed; what it said before may still wait to be read.
+        // The server has closed; bytes it sent before may still wait to be read.
         _ = &mut connection => None,
     };
     match read {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_are_read_with_care() {
+    fn urls_are_parsed_strictly() {
         let url: Url = "https://example.org/.well-known/jwks.json?a=b".parse().unwrap();
         assert_eq!((url.authority(), url.name()), ("example.org".into(), "example.org"));
         assert_eq!((url.is_private(), url.port, &*url.target), (true, None, "/.well-known/jwks.json?a=b"));

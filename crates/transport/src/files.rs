@@ -1,9 +1,9 @@
-//! How many files and sockets this process may have open.
+//! The limit on open files and sockets of this process.
 
-/// What else needs files: logs, saves, a database, other processes.
+/// File descriptors reserved for logs, saves, a database and child processes.
 const RESERVE: u64 = 256;
 
-/// Lets the process open as many as the system allows. Called once, before anything listens.
+/// Raises the limit to the system's maximum. Called once, before anything listens.
 pub fn raise_limit() {
     #[cfg(unix)]
     {
@@ -17,7 +17,7 @@ pub fn raise_limit() {
     }
 }
 
-/// How many connections there may be at most, so that files are left for everything else.
+/// The most connections that leave enough file descriptors for everything else.
 pub(crate) fn most_connections() -> usize {
     #[cfg(unix)]
     if let Ok((soft, _)) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE) {

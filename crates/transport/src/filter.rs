@@ -1,7 +1,8 @@
-//! What sits below quinn on a native QUIC listener: strangers never reach it, so it never answers them.
+//! A packet filter below quinn on a native QUIC listener: packets of unproven clients never reach quinn, so it never
+//! answers them.
 //!
-//! quinn would answer a stranger's first packet with a handshake, an unknown version with a negotiation and an unknown
-//! connection with a reset. Here a packet gets through only if
+//! quinn would answer an unproven client's first packet with a handshake, an unknown version with a negotiation and an
+//! unknown connection with a reset. Here a packet gets through only if
 //! - it is a first packet whose connection id proves the passphrase, for the first time, from this address; or
 //! - it comes from an address that has done so, and carries a connection id that this endpoint has issued.
 //!
@@ -23,11 +24,11 @@ use sametick_wire::access::{CONNECTION_ID_LEN, Source};
 
 use crate::clock::{Clock, random};
 use crate::firsts::Firsts;
-use crate::pace::network;
 use crate::proof_journal::ProofJournal;
+use crate::rate_limit::network;
 use crate::tasks::Reporter;
 
-/// QUIC version 1; nothing else is spoken, and nothing else is told so.
+/// QUIC version 1, the only one; other versions get no answer.
 const VERSION_1: [u8; 4] = [0, 0, 0, 1];
 
 /// A client's first datagram is at least this long (RFC 9000, 14.1).
@@ -37,21 +38,21 @@ const MIN_FIRST: usize = 1_200;
 const ISSUED_LEN: usize = 12;
 const ISSUED_RANDOM: usize = 6;
 
-/// An address that has proven itself and then says nothing is forgotten after this: longer than a connection lives
-/// without a packet, and than its last words take.
+/// A proven address that is silent is removed after this: longer than a connection lives without a packet, and than its
+/// closing takes.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
 
 /// How long a client may go on with the id of its first packet: it gives up by then.
 const REPEAT_FOR: Duration = Duration::from_secs(5);
 
-/// So many addresses may have sent a first packet and nothing more; then the one that did so first is forgotten. Addresses may be
-/// made up, and a client whose place was lost sends its first packet again.
+/// How many addresses may have sent a first packet and nothing more; then the oldest is dropped. Addresses may be
+/// forged, and a client whose entry was dropped sends its first packet again.
 const MAX_UNMET: usize = 4_096;
 
-/// How often the table is looked through for those.
+/// How often silent addresses are removed.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// The ids that an endpoint issues: it recognises its own without remembering them.
+/// Connection ids that an endpoint issues: it recognises its own without storing them.
 #[derive(Clone)]
 pub(crate) struct Issuer {
     key: [u8; 32],
@@ -77,7 +78,7 @@ impl ConnectionIdGenerator for Issuer {
         ConnectionId::new(&[&random[..], &self.mac(&random)].concat())
     }
 
-    /// quinn asks this only about ids it does not know, before it answers them with a reset. Nobody gets one.
+    /// quinn asks this only about ids it does not know, before it answers them with a reset. No reset is sent.
     fn validate(&self, _: &ConnectionId) -> Result<(), InvalidCid> {
         Err(InvalidCid)
     }
@@ -93,18 +94,18 @@ impl ConnectionIdGenerator for Issuer {
 
 /// An address that has sent a good first packet.
 struct Known {
-    /// The connection id of its first packet, which it repeats until it has one of ours; a replay after that is a
-    /// stranger's.
+    /// The connection id of its first packet, which the client repeats until it has one of ours; after that it is a
+    /// replay.
     first: Option<[u8; CONNECTION_ID_LEN]>,
     since: Instant,
     heard_at: Instant,
-    /// It has used an id of ours, which only a client that receives at this address has.
+    /// The client has used an id of ours, which proves that it receives at this address.
     is_met: bool,
 }
 
 struct Table {
     known: HashMap<SocketAddr, Known>,
-    /// Those that have not been met, oldest first; some of them have been met meanwhile.
+    /// Unproven addresses, oldest first; some of them have been proven meanwhile.
     unmet: VecDeque<(SocketAddr, Instant)>,
     firsts: Firsts,
     looked_at: Instant,
@@ -130,7 +131,7 @@ impl Table {
                 self.known.remove(&oldest);
             }
         }
-        // An address that is known and sends a new proof is a client that started again.
+        // A known address that sends a new proof is a client that started again.
         let is_met = self.known.get(&from).is_some_and(|known| known.is_met);
         self.known.insert(from, Known { first: Some(first), since: now, heard_at: now, is_met });
         if !is_met {
@@ -145,7 +146,7 @@ impl Known {
     }
 }
 
-/// A UDP socket that strangers cannot be heard through.
+/// A UDP socket that drops the packets of unproven clients.
 pub(crate) struct Filter {
     socket: Arc<dyn AsyncUdpSocket>,
     proofs: ProofJournal,
@@ -204,7 +205,7 @@ impl Filter {
             return false;
         }
         let Ok(first) = <[u8; CONNECTION_ID_LEN]>::try_from(head.id) else { return false };
-        // Garbage in the name of an address must not use up what the address may send.
+        // A flood from a forged address must not use up the rate limit of that address.
         if !self.proofs.is_proof(&first) || !table.firsts.take(self.clock.now(), from.ip()) {
             return false;
         }
@@ -215,16 +216,16 @@ impl Filter {
         true
     }
 
-    /// Throws out what quinn must not see, keeping the rest in place.
+    /// Removes the datagrams that quinn must not see, keeping the rest in place.
     fn sift(&self, bufs: &[IoSliceMut<'_>], meta: &mut [RecvMeta]) {
         let now = Instant::now();
         for (buf, meta) in bufs.iter().zip(meta) {
             let whole = &buf[..meta.len.min(buf.len())];
-            // Datagrams of one sender may come glued together; they are admitted or not as one.
+            // Datagrams of one sender may arrive as one buffer; they are admitted or dropped as a whole.
             let mut datagrams = whole.chunks(meta.stride.max(1));
             if !datagrams.all(|datagram| self.admits(meta.addr, datagram, now)) {
                 self.reporter.ignore();
-                // An empty datagram is one that quinn drops without a word.
+                // quinn ignores an empty datagram.
                 meta.len = 0;
                 meta.stride = 0;
             }
@@ -274,7 +275,7 @@ impl AsyncUdpSocket for Filter {
     }
 }
 
-/// What can be read of a QUIC packet without keys.
+/// The part of a QUIC packet that is readable without keys.
 struct Head<'a> {
     long: bool,
     initial: bool,

@@ -1,7 +1,8 @@
-//! The TCP listener: TLS, HTTP/1.1, and the way from there to a WebSocket link.
+//! The TCP listener: TLS, HTTP/1.1, and the upgrade to a WebSocket link.
 //!
-//! A request that asks for an upgrade becomes a link, or a raw WebSocket if the pages say so; every other is answered by the listener's
-//! [`Pages`](crate::site::Pages). A connection that never becomes a link has a short life, whatever it does meanwhile.
+//! A request for an upgrade becomes a link, or a raw WebSocket if the pages ask for it; every other request is answered
+//! by the listener's [`Pages`](crate::site::Pages). A connection that never becomes a link has a short maximum
+//! lifetime.
 
 use std::future::poll_fn;
 use std::io;
@@ -24,31 +25,31 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
 use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::extras::{Extra, Extras, LinkName, Wanted};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimiter;
 use crate::raw_websocket::serve_talk;
 use crate::site::{BadHost, Later, Site, Upgrade, Visitor, text};
 use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{Certificate, CertificateError};
 use crate::websocket::{Io, serve_extra, serve_link};
 
-/// TLS and a request's headers must be here by then; for a later request of the same connection, from when it may begin.
+/// The time-out of TLS and the request headers; for a later request on the same connection, from when it may begin.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
 
-/// The longest headers taken.
+/// The longest request headers.
 const MAX_HEADERS_LEN: usize = 16 << 10;
 
-/// From then on a connection that is no link finishes its request and takes no more.
+/// After this time a connection without a link finishes its request and accepts no more.
 const LAST_REQUEST_AFTER: Duration = Duration::from_secs(30);
 
-/// A connection that is no link by then is cut: enough for the whole page over a bad phone line.
+/// A connection without a link is cut after this time: enough for the whole page over a bad mobile connection.
 const MAX_LIFE: Duration = Duration::from_secs(60);
 
-/// Requests that are answered a second on one connection, and how many at once: a page with everything it needs, and then
-/// some. More are answered later.
+/// The rate limit of requests on one connection, and its burst: enough for a page with everything it needs. Further
+/// requests are answered later.
 const REQUESTS_PER_SECOND: u32 = 20;
 const REQUEST_BURST: u32 = 60;
 
-/// Serves whoever comes to a listener; with a certificate, for `wss://` and `https://`.
+/// Serves the connections of a listener; with a certificate, for `wss://` and `https://`.
 pub(crate) fn serve(
     listener: TcpListener,
     certificate: Option<&Certificate>,
@@ -80,7 +81,7 @@ impl Acceptor {
         loop {
             match listener.accept().await {
                 Ok((stream, from)) => {
-                    // Behind a proxy all come from one address; whose place it is, the request says.
+                    // Behind a proxy all connections have one address; the request names the client's.
                     let place = if self.site.behind_proxy {
                         self.places.take_any()
                     } else {
@@ -91,14 +92,14 @@ impl Acceptor {
                         None => self.reporter.ignore(),
                     }
                 }
-                // Out of file descriptors, most likely: wait until some are back.
+                // Most likely out of file descriptors: wait until some are free.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
     }
 
     async fn serve(self, stream: TcpStream, from: SocketAddr, place: ConnectionSlot) {
-        // Inputs are small and must not wait for each other.
+        // Inputs are small and must not be delayed by Nagle's algorithm.
         let _ = stream.set_nodelay(true);
         let deadline = Moment::now() + HEADERS_DEADLINE;
         let served = match self.tls.clone() {
@@ -113,7 +114,7 @@ impl Acceptor {
         }
     }
 
-    /// Answers requests until one becomes a link, then runs that. `None` if nobody was served.
+    /// Answers requests until one becomes a link, then runs that. `None` if no request was served.
     async fn open_and_run<S: Io>(
         &self,
         stream: S,
@@ -145,7 +146,7 @@ impl Acceptor {
                 }
             }
             None => {
-                // Says goodbye as TLS wants it; whoever does not hear it is not waited for.
+                // Closes TLS properly, but does not wait for a peer that does not respond.
                 let _ = tokio::time::timeout(LAST_WORDS, stream.shutdown()).await;
                 (visit.answered > 0).then_some(())
             }
@@ -153,7 +154,7 @@ impl Acceptor {
     }
 }
 
-/// Speaks HTTP until the connection ends or is to become a link; then the stream comes back, with what has been read of it.
+/// Speaks HTTP until the connection ends or is upgraded; then returns the stream, with the bytes read from it.
 async fn visit_over_http<S: Io>(stream: S, deadline: Moment, visit: Arc<Mutex<Visit>>) -> Option<(S, Bytes)> {
     let answer = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (head, _body) = request.into_parts();
@@ -199,12 +200,12 @@ struct Visit {
     extras: Extras,
     from: IpAddr,
     place: ConnectionSlot,
-    pace: Pace,
+    limiter: RateLimiter,
     answered: u64,
     upgraded: Option<Upgraded>,
 }
 
-/// What a request gets.
+/// The answer to a request.
 enum Answer {
     Now(Response<Bytes>),
     Later(Later),
@@ -216,9 +217,9 @@ impl From<Response<Bytes>> for Answer {
     }
 }
 
-/// What a connection is to become.
+/// An upgraded connection.
 struct Upgraded {
-    /// The address that a proxy has named, if any.
+    /// The client address from the proxy, if any.
     forwarded: Option<IpAddr>,
     wanted: Becoming,
 }
@@ -227,22 +228,22 @@ enum Becoming {
     /// A link, perhaps with a name for its extra sockets.
     Link(Option<LinkName>),
     Extra(Extra),
-    /// a raw WebSocket, and what is asked for.
+    /// A raw WebSocket, and the requested path.
     RawEvent(String),
 }
 
 impl Visit {
     fn new(site: Arc<Site>, extras: Extras, from: IpAddr, place: ConnectionSlot) -> Visit {
-        let pace = Pace::new(REQUESTS_PER_SECOND, REQUEST_BURST);
-        Visit { site, extras, from, place, pace, answered: 0, upgraded: None }
+        let limiter = RateLimiter::new(REQUESTS_PER_SECOND, REQUEST_BURST);
+        Visit { site, extras, from, place, limiter, answered: 0, upgraded: None }
     }
 
-    /// The answer, and how long to wait with it.
+    /// The answer, and how long to delay it.
     fn answer(&mut self, request: &Request<()>) -> (Answer, Option<Duration>) {
         let site = self.site.clone();
         let caller = match site.caller(request) {
             Ok(caller) => caller,
-            Err(bad) => return (misdirected(&bad).into(), self.pace.take(Instant::now(), 1)),
+            Err(bad) => return (misdirected(&bad).into(), self.limiter.take(Instant::now(), 1)),
         };
         if caller.ip.is_some_and(|ip| !self.place.belongs_to(ip)) {
             let refusal = refusal(StatusCode::TOO_MANY_REQUESTS, "too many connections of this address\n");
@@ -266,10 +267,10 @@ impl Visit {
                 upgrade_required("this port is for WebSocket links: there is nothing to look at\n").into()
             }
         };
-        (answer, self.pace.take(Instant::now(), 1))
+        (answer, self.limiter.take(Instant::now(), 1))
     }
 
-    /// The same for a request for a WebSocket; `forwarded` is the address that a proxy has named.
+    /// The answer to a request for a WebSocket; `forwarded` is the client address from the proxy.
     fn upgrade(
         &mut self,
         request: &Request<()>,
@@ -286,17 +287,19 @@ impl Visit {
                 Wanted::Link(name) => Becoming::Link(name),
                 Wanted::Extra(name) => match self.add_extra(name) {
                     Ok(extra) => extra,
-                    Err((status, why)) => return (refusal(status, why), self.pace.take(Instant::now(), 1)),
+                    Err((status, why)) => {
+                        return (refusal(status, why), self.limiter.take(Instant::now(), 1));
+                    }
                 },
             },
             Upgrade::Raw => Becoming::RawEvent(request.uri().to_string()),
-            Upgrade::Refused(refusal) => return (refusal, self.pace.take(Instant::now(), 1)),
+            Upgrade::Refused(refusal) => return (refusal, self.limiter.take(Instant::now(), 1)),
         };
         self.upgraded = Some(Upgraded { forwarded, wanted });
         (response, None)
     }
 
-    /// An extra socket for a link, if there is room: nobody is kept out for them.
+    /// Adds an extra socket to a link, if there is room: extra sockets must not displace other connections.
     fn add_extra(&self, name: LinkName) -> Result<Becoming, (StatusCode, &'static str)> {
         if !self.place.leaves_room() {
             return Err((StatusCode::SERVICE_UNAVAILABLE, "there is no room for extra sockets now\n"));
@@ -338,7 +341,7 @@ fn misdirected(bad: &BadHost<'_>) -> Response<Bytes> {
     }
 }
 
-/// Tells the operator of a name that was asked for in vain.
+/// Logs a request for an unknown host name.
 pub(crate) fn report_unknown(host: &str) {
     tracing::warn!(
         host,

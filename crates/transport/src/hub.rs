@@ -1,7 +1,7 @@
-//! The driver: any number of endpoints, a link for each connection, and one application behind them.
+//! The hub, the driver of the transports: any number of endpoints, a link for each connection, and one application.
 //!
-//! `loop { receive or wake → handle → drain }`. Everything that decides anything is in [`Link`] and in the
-//! application; this only moves it along. One task, one thread: work stays on the core that received the packet.
+//! `loop { receive or wake → handle → drain }`. All decisions are made in [`Link`] and in the application; the hub only
+//! moves data. One task, one thread: work stays on the core that received the packet.
 
 mod app;
 pub mod budget;
@@ -26,35 +26,35 @@ use sametick_wire::{Carrier, Delivery, Input, Link, Output, Time};
 use crate::clock::Clock;
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, RawEvent};
 use crate::hub_waker::HubWaker;
-use crate::pace::network;
 use crate::proof_journal::ProofJournal;
+use crate::rate_limit::network;
 pub use app::{App, Ended, Event};
 pub use links::Links;
 use unmet::{Client, Unmet};
 
-/// How long the last words of ended links may take when a hub stops.
+/// How long the final bytes of ended links may take when a hub stops.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// For so long a hub listens before it does what is due, if there is so much to hear.
+/// The least time that a hub reads arrivals before it handles timers, if there are so many.
 const LEAST_LISTENING_US: u64 = 2_000;
 
-/// How often the runtime gets its turn to look for more: once for the sockets, once for the tasks that read from them.
+/// How often the runtime may poll for more: once for the sockets, once for the tasks that read from them.
 const RUNTIME_TURNS: u32 = 2;
 
-/// After everything.
+/// A time after all others.
 const NEVER: Time = Time::from_micros(u64::MAX);
 
-/// A link of a hub.
+/// The id of a link of a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     endpoint: usize,
     link: LinkId,
 }
 
-/// What an endpoint said that cannot be dealt with while it speaks.
+/// An arrival that has to be handled after the endpoint's poll.
 enum Later {
     Hello(Key, SocketAddr, Vec<u8>),
-    /// A packet of a client that has not been met yet.
+    /// A packet of a client that is still unproven.
     Met(Key, Vec<u8>),
     Opened(Key),
     Refused(Key, Ended),
@@ -62,8 +62,8 @@ enum Later {
     RawEvent(Key, RawEvent),
 }
 
-/// Takes the answer to a call. The link opens at once, since its first bytes may come right behind; the application
-/// is told before it hears of them.
+/// Takes the server's answer. The link opens at once, since its first bytes may follow directly; the application is
+/// told before it gets them.
 fn on_answer(links: &mut Links, key: Key, carrier: Carrier, bytes: &[u8]) -> Later {
     match Answer::from_bytes(bytes) {
         Ok(Answer::Welcome) => {
@@ -81,7 +81,7 @@ pub struct Hub {
     endpoints: Vec<Box<dyn Endpoint>>,
     proofs: Option<ProofJournal>,
     links: Links,
-    /// Our own calls that have not been answered.
+    /// Our own connection attempts that are unanswered.
     calls: HashSet<Key>,
     unmet: Unmet,
     timers: BinaryHeap<Reverse<(Time, Key)>>,
@@ -92,7 +92,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// A hub without endpoints. The proofs checks first messages; a client needs none.
+    /// A hub without endpoints. The proof journal checks first messages; a client needs none.
     pub fn new(clock: Clock, proofs: Option<ProofJournal>) -> Hub {
         Hub {
             clock,
@@ -119,23 +119,23 @@ impl Hub {
         key
     }
 
-    /// Calls the application when this is rung, as if its time had come.
+    /// When this waker is rung, calls the application as if its timer were due.
     pub fn set_waker(&mut self, waker: HubWaker) {
         self.waker = Some(waker);
     }
 
-    /// Puts a bad network in front of every link, both ways, from now on. First messages and answers do not pass it.
+    /// Simulates a bad network on every link, both ways, from now on. First messages and answers bypass it.
     pub fn set_netem(&mut self, profile: Profile, seed: u64) {
         self.trouble = Some(NetemCarrier::new(profile, seed));
     }
 
-    /// Reaches the links while the hub does not run.
+    /// Gives access to the links while the hub does not run.
     pub fn with_links<T>(&mut self, reach: impl FnOnce(&mut Links) -> T) -> T {
         self.turn();
         reach(&mut self.links)
     }
 
-    /// The figures of each endpoint, in the order they were added.
+    /// The counters of each endpoint, in the order they were added.
     pub fn endpoint_stats(&self) -> Vec<EndpointStats> {
         self.endpoints.iter().map(|endpoint| endpoint.stats()).collect()
     }
@@ -154,7 +154,7 @@ impl Hub {
                 self.finish().await;
                 return Ok(());
             }
-            // Also when there is nothing to wait for: a timer that has gone off would go off again at once.
+            // Also when there is nothing to wait for: an expired timer would fire again at once.
             let at = self.wake_at(app).unwrap_or(NEVER);
             sleep.as_mut().reset(self.clock.instant(at).into());
             poll_fn(|cx| {
@@ -172,8 +172,8 @@ impl Hub {
         }
     }
 
-    /// Takes what else has arrived before anything that is due: for as long as that took the last time, so that an application
-    /// with too much to do hears of half of it, and does not answer what was said long ago.
+    /// Reads further arrivals before timers are handled, for as long as the last handling took: an overloaded
+    /// application then spends half its time reading, and does not answer stale messages.
     async fn listen_until(&mut self, until: Time, is_rung: bool, app: &mut impl App) -> io::Result<()> {
         let mut cx = Context::from_waker(Waker::noop());
         let mut runtime_turns = 0;
@@ -188,7 +188,7 @@ impl Hub {
                     result?;
                     self.settle(now, app);
                 }
-                // While the application was busy, nobody has looked whether something has arrived.
+                // While the application was busy, the runtime has not polled the sockets.
                 Poll::Pending if runtime_turns < RUNTIME_TURNS => {
                     runtime_turns += 1;
                     tokio::task::yield_now().await;
@@ -198,7 +198,7 @@ impl Hub {
         }
     }
 
-    /// Waits until the last words of ended links are out, within reason.
+    /// Waits until the final bytes of ended links are out, up to a limit.
     async fn finish(&mut self) {
         let finished = poll_fn(|cx| {
             let pending = self
@@ -215,7 +215,7 @@ impl Hub {
         self.links.now
     }
 
-    /// Takes what has arrived. Ready if there is anything to settle.
+    /// Reads arrivals. Ready if there is anything to settle.
     fn poll_endpoints(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let now = self.clock.now();
         self.links.now = now;
@@ -258,11 +258,11 @@ impl Hub {
                 ready = Poll::Ready(Ok(()));
             }
         }
-        // An endpoint that has nothing more may still have said something.
+        // An endpoint that is pending may still have passed on arrivals.
         if later.is_empty() && links.dirty.is_empty() { ready } else { Poll::Ready(Ok(())) }
     }
 
-    /// Wakes what is due. The application is, too, if its waker was rung.
+    /// Handles due timers. The application is called too if its waker was rung.
     fn on_time(&mut self, now: Time, is_rung: bool, app: &mut impl App) {
         while let Some(Reverse((at, key))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now)
         {
@@ -285,7 +285,7 @@ impl Hub {
         }
     }
 
-    /// Lets what the bad network has held back arrive.
+    /// Delivers packets that the simulated network has delayed.
     fn poll_trouble(&mut self, now: Time) {
         let Some(trouble) = &mut self.trouble else { return };
         while let Some((key, way)) = trouble.poll_incoming(now, &mut self.buf) {
@@ -297,7 +297,7 @@ impl Hub {
         self.poll_outgoing(now);
     }
 
-    /// Sends what the bad network has held back.
+    /// Sends packets that the simulated network has delayed.
     fn poll_outgoing(&mut self, now: Time) {
         let mut buf = std::mem::take(&mut self.buf);
         while let Some((key, way)) =
@@ -308,7 +308,7 @@ impl Hub {
         self.buf = buf;
     }
 
-    /// Deals with everything that is waiting, until nothing is.
+    /// Handles everything that is waiting, until nothing is.
     fn settle(&mut self, now: Time, app: &mut impl App) {
         for later in std::mem::take(&mut self.later) {
             match later {
@@ -339,13 +339,13 @@ impl Hub {
         if matches!(event, RawEvent::Began { .. }) {
             self.links.raw_sockets.insert(key, true);
         }
-        // Who was hung up on may not have noticed.
+        // The peer of a closed raw WebSocket may not have noticed.
         if self.links.raw_sockets.get(&key).is_some_and(|is_heard| *is_heard) {
             app.on_raw(now, &mut self.links, key, event);
         }
     }
 
-    /// Carries out what the application has said in talks.
+    /// Carries out the application's raw WebSocket commands.
     fn speak(&mut self, now: Time, app: &mut impl App) {
         while !self.links.said.is_empty() {
             for (key, words) in std::mem::take(&mut self.links.said) {
@@ -389,7 +389,7 @@ impl Hub {
         self.give_up_unmet(now);
     }
 
-    /// A client has shown that our answer has arrived at its address: if its proof is still good, it comes in.
+    /// A client has proven its source address: it is admitted if its proof is still good.
     fn on_met(&mut self, now: Time, key: Key, bytes: &[u8], app: &mut impl App) {
         if let (Some(Client { from, proven, proof }), Some(proofs)) = (self.unmet.take(key), &self.proofs) {
             if proofs.spend(Source::proven(network(from.ip())), proof).is_err() {
@@ -422,17 +422,17 @@ impl Hub {
         if self.links.raw_sockets.remove(&key).is_some() {
             return app.on_raw(now, &mut self.links, key, RawEvent::Ended(why));
         }
-        // What arrived before the end counts, a close above all.
+        // Data that arrived before the end counts, above all a close.
         self.drain(now, key, app);
         let entry = self.links.remove(key);
-        // Without a link or a call it has ended before, or was nobody.
+        // Without a link or a connection attempt it has ended before, or was never admitted.
         if entry.is_some() || self.calls.remove(&key) {
             let stats = entry.map(|entry| entry.link.stats());
             app.handle(now, &mut self.links, Event::Ended(key, &Ended::Carrier(why), stats));
         }
     }
 
-    /// Carries out what a link wants.
+    /// Carries out the outputs of a link.
     fn drain(&mut self, now: Time, key: Key, app: &mut impl App) {
         let mut buf = std::mem::take(&mut self.buf);
         while let Some(entry) = self.links.entries.get_mut(&key) {
@@ -451,7 +451,7 @@ impl Hub {
                 }
                 Output::Closed(closed) => {
                     let stats = self.links.remove(key).map(|entry| entry.link.stats());
-                    // The last words must not be held back until the way is gone.
+                    // Final packets must not be delayed until the carrier is gone.
                     self.poll_outgoing(NEVER);
                     self.endpoints[key.endpoint].drop_link(key.link);
                     app.handle(now, &mut self.links, Event::Ended(key, &Ended::Link(closed), stats));

@@ -4,13 +4,31 @@
 //! |---|---|---|---|
 //! | `udp://` | `udp.rs` (`noise.rs`, `batch.rs`) | datagrams | nothing |
 //! | `quic://` | `quic.rs` (`filter.rs`) | datagrams and streams | nothing |
-//! | `ws://`, `wss://` | `websocket.rs` (`http.rs`, `site.rs`, `talk.rs`) | one stream | HTTP, then a close without detail |
+//! | `ws://`, `wss://` | `websocket.rs` (`http.rs`, `site.rs`, `extras.rs`, `raw_websocket.rs`) | one stream, and datagrams on extra sockets | HTTP, then a close without detail |
 //! | `wt://` | `webtransport.rs` | datagrams and streams | HTTP/3, then a close without detail |
 //! | – | `memory.rs` | any | – |
 //!
-//! [`connection`] is for our own processes among themselves: whole messages, sealed.
+//! [`hub::Hub`] drives any number of them on one thread: receive or wake, handle, drain.
 //!
-//! [`hub::Hub`] drives any number of them: receive or wake, handle, drain.
+//! ```no_run
+//! use sametick_transport::clock::Clock;
+//! use sametick_transport::hub::{App, Hub};
+//!
+//! # async fn serve(endpoint: Box<dyn sametick_transport::endpoint::Endpoint>, app: &mut impl App) -> std::io::Result<()> {
+//! let mut hub = Hub::new(Clock::start(), None);
+//! hub.add(endpoint);
+//! hub.run(app).await
+//! # }
+//! ```
+//!
+//! | chapter | modules |
+//! |---|---|
+//! | endpoints | [`endpoint`], [`udp`], [`quic`], [`websocket`], [`webtransport`], [`memory`]; connections in [`tasks`] and `sessions` |
+//! | the hub | [`hub`], [`hub_waker`] (wakes it from other threads), [`clock`] |
+//! | doors | [`proof_journal`] (used first messages), `filter` and `firsts` (strangers), [`connection_slots`], [`rate_limit`] |
+//! | HTTP | [`site`], `http`, [`raw_websocket`] (messages that are not a link's), [`fetch`] (asks other servers) |
+//! | cryptography | [`noise`], [`tls`] |
+//! | our own processes | [`control_connection`]: sealed messages over TCP between gateway and hosts |
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -33,9 +51,9 @@ pub mod hub;
 pub mod hub_waker;
 pub mod memory;
 pub mod noise;
-pub mod pace;
 pub mod proof_journal;
 pub mod quic;
+pub mod rate_limit;
 pub mod raw_websocket;
 mod sessions;
 pub mod site;

@@ -1,4 +1,4 @@
-//! Links within one process: the same trait without a network, for tests and for playing alone.
+//! Links within one process: the endpoint interface without a network, for tests and single-player games.
 
 use std::net::SocketAddr;
 
@@ -7,17 +7,17 @@ use sametick_wire::Carrier;
 use crate::endpoint::{CALL, Gone, LinkId, RawEvent};
 use crate::tasks::{Command, Event, Inbox, Reporter, TaskEndpoint, reports};
 
-/// What a memory endpoint calls its address.
+/// The address of a memory endpoint.
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-/// Reaches the listener it was made with, from anywhere in the process.
+/// Connects to the listener it was made with, from anywhere in the process.
 #[derive(Clone)]
 pub struct Dialer {
     carrier: Carrier,
     server: Reporter,
 }
 
-/// A listener whose links behave like `carrier`, and the way to reach it.
+/// A listener whose links behave like `carrier`, and its dialer.
 pub fn listen(carrier: Carrier) -> (TaskEndpoint<()>, Dialer) {
     let (reporter, events) = reports();
     let dialer = Dialer { carrier, server: reporter.clone() };
@@ -25,7 +25,7 @@ pub fn listen(carrier: Carrier) -> (TaskEndpoint<()>, Dialer) {
 }
 
 impl Dialer {
-    /// Calls the listener. Needs a runtime: a task carries the bytes.
+    /// Connects to the listener. Needs a runtime: a task carries the bytes.
     pub fn connect(&self, hello: Vec<u8>) -> TaskEndpoint<()> {
         let (reporter, events) = reports();
         let (ours, our_inbox) = reporter.connection();
@@ -42,7 +42,7 @@ impl Dialer {
     }
 }
 
-/// Carries what one side sends to the other, and its end.
+/// Carries the data of one side to the other, and its end.
 async fn carry(mut inbox: Inbox, to: &Reporter, link: LinkId) {
     while let Some(command) = inbox.next().await {
         inbox.written(command.len());

@@ -1,12 +1,12 @@
-//! Raw UDP's cipher: a Noise handshake with the passphrase as pre-shared key, then sealed datagrams.
+//! Encryption of raw UDP: a Noise handshake with the passphrase as pre-shared key, then sealed datagrams.
 //!
 //! ```text
 //! first   tag (8) · NNpsk0 message 1 with the hello inside     client → server
 //! answer  NNpsk0 message 2 with the answer inside              server → client
 //! after   number (2, in the clear) · ciphertext · tag (16)     the number is the link's own packet number
 //! ```
-//! The tag is a keyed hash over the rest of the first packet: garbage costs one hash and no Noise state. It is not
-//! what keeps strangers out; the pre-shared key and the hello's proof are.
+//! The tag is a keyed hash over the rest of the first packet: garbage costs one hash and no Noise state. The tag does
+//! not authenticate clients; the pre-shared key and the hello's proof do.
 
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{MAX_ANSWER, MAX_HELLO};
@@ -19,7 +19,7 @@ const PROLOGUE: &[u8] = b"sametick udp";
 const NOISE_LEN: usize = 32 + 16;
 const FIRST_TAG_LEN: usize = 8;
 
-/// What a first packet begins with.
+/// The tag at the start of a first packet.
 pub type FirstTag = [u8; FIRST_TAG_LEN];
 
 /// The bytes of the packet number that travel in the clear.
@@ -31,7 +31,7 @@ pub const SEAL_LEN: usize = 16;
 /// The longest packet on the wire.
 pub const MAX_PACKET: usize = MAX_DATAGRAM + SEAL_LEN;
 
-/// Why a handshake packet is dropped. Nobody is told.
+/// Why a handshake packet is dropped. It gets no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stranger;
 
@@ -46,7 +46,7 @@ fn builder(psk: &[u8; 32]) -> Result<snow::Builder<'_>, Stranger> {
     Ok(snow::Builder::new(params).psk(0, psk)?.prologue(PROLOGUE)?)
 }
 
-/// The keys of a passphrase as raw UDP needs them, derived once.
+/// The keys that raw UDP derives from a passphrase.
 #[derive(Clone)]
 pub struct Psk {
     psk: [u8; 32],
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Psk {
 }
 
 impl Psk {
-    /// Derives them.
+    /// Derives the keys.
     pub fn new(key: &AccessKey) -> Psk {
         let psk = key.noise_psk();
         Psk { psk, tag_key: blake3::derive_key("sametick 1 udp first packet", &psk) }
@@ -102,7 +102,7 @@ impl Calling {
         &self.first
     }
 
-    /// Takes the answer. What is not an answer changes nothing.
+    /// Takes the answer. A packet that is no answer changes nothing.
     pub fn on_answer(&mut self, packet: &[u8]) -> Result<Vec<u8>, Stranger> {
         if packet.len() > MAX_ANSWER + NOISE_LEN {
             return Err(Stranger);
@@ -119,7 +119,7 @@ impl Calling {
     }
 }
 
-/// A server's side of a first packet that came from somebody who knows the passphrase.
+/// A server's side of a first packet from a client that knows the passphrase.
 pub struct Called {
     state: snow::HandshakeState,
 }
@@ -156,8 +156,8 @@ impl Seal {
         Seal { state, next_out: 0, next_in: 0 }
     }
 
-    /// Appends a sealed datagram to `out`. A link gives each number to one datagram only, which is what the cipher
-    /// rests on; the same datagram may come twice or out of order, if a pretended bad network stands in between.
+    /// Appends a sealed datagram to `out`. The cipher relies on a link giving each number to one datagram only; the
+    /// same datagram may come twice or out of order, if a simulated bad network stands in between.
     pub fn seal(&mut self, datagram: &[u8], out: &mut Vec<u8>) {
         let (number, rest) =
             datagram.split_first_chunk::<NUMBER_LEN>().expect("a link's datagram has a number");
@@ -170,8 +170,8 @@ impl Seal {
         self.next_out = self.next_out.max(full + 1);
     }
 
-    /// Opens a packet into `out`, which then holds the link's datagram. False if the packet was not sealed by the
-    /// other side, or not with a number near the expected one.
+    /// Opens a packet into `out`, which then holds the link's datagram. False if the packet was not sealed by the peer,
+    /// or its number is not near the expected one.
     pub fn open(&mut self, packet: &[u8], out: &mut Vec<u8>) -> bool {
         let Some((number, rest)) = packet.split_first_chunk::<NUMBER_LEN>() else { return false };
         if rest.len() < SEAL_LEN || packet.len() > MAX_PACKET {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_anywhere_in_the_first_packet_makes_a_stranger() {
+    fn a_first_packet_with_any_flipped_bit_is_a_strangers() {
         let psk = Psk::new(&AccessKey::open());
         let calling = Calling::new(&psk, b"hello").unwrap();
         for bit in 0..calling.first().len() * 8 {

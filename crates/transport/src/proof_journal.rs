@@ -1,4 +1,4 @@
-//! The door shared by every transport of a server, and the journal that keeps used proofs used after a restart.
+//! The hello verifier shared by all transports of a server, and its journal of used proofs, which survives a restart.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,14 +11,14 @@ use sametick_wire::hello::{HelloOutcome, HelloVerifier};
 
 use crate::clock::unix_seconds;
 
-/// The journal is written anew when it has this many records, most of which are stale by then.
+/// The journal is rewritten at this many records, most of which are stale by then.
 const REWRITE_AFTER: usize = 100_000;
 
-/// A door with a memory. Cheap to clone; all clones are one door.
+/// A hello verifier with a journal. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ProofJournal {
     inner: Arc<Mutex<Inner>>,
-    /// Counts changes of the key, so that what is derived from it can be kept.
+    /// Counts changes of the key, so that derived keys can be cached.
     generation: Arc<AtomicU64>,
 }
 
@@ -29,7 +29,7 @@ struct Inner {
 }
 
 impl ProofJournal {
-    /// A door that forgets used proofs when the process ends: for clients' tests, not for servers.
+    /// A verifier that forgets used proofs when the process ends: for clients' tests, not for servers.
     pub fn in_memory(key: AccessKey) -> ProofJournal {
         ProofJournal::new(Inner { door: HelloVerifier::new(key), journal: None })
     }
@@ -38,8 +38,7 @@ impl ProofJournal {
         ProofJournal { inner: Arc::new(Mutex::new(inner)), generation: Arc::default() }
     }
 
-    /// A door whose used proofs are kept in a file. Those that are too old to be good are dropped, and a torn last record is
-    /// cut off.
+    /// A verifier whose used proofs are stored in a file. Expired ones are dropped, and a torn last record is cut off.
     pub fn open(key: AccessKey, path: &Path) -> io::Result<ProofJournal> {
         let mut door = HelloVerifier::new(key);
         let now = unix_seconds();
@@ -49,7 +48,7 @@ impl ProofJournal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panic while it was held cannot leave it half-changed in a way that lets anyone in.
+        // A panic while the lock was held cannot leave a state that admits a client wrongly.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -64,12 +63,12 @@ impl ProofJournal {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The key that is asked for now.
+    /// The current key.
     pub fn key(&self) -> AccessKey {
         self.lock().door.key().clone()
     }
 
-    /// Whether no passphrase is asked for.
+    /// Whether the server has no passphrase.
     pub fn is_open(&self) -> bool {
         self.lock().door.is_open()
     }
@@ -90,12 +89,12 @@ impl ProofJournal {
         self.lock().door.key().check_connection_id(unix_seconds(), id).is_ok()
     }
 
-    /// Checks a native QUIC client's first connection id; likewise.
+    /// Checks a native QUIC client's first connection id; a used proof is on disk before this returns.
     pub fn check_connection_id(&self, source: Source, id: &[u8]) -> Result<(), Silence> {
         self.use_proof(source, |door| door.check_connection_id(unix_seconds(), source, id))
     }
 
-    /// Uses a proof whose source has been proven meanwhile; likewise.
+    /// Marks a proof as used whose source address has been proven meanwhile; it is on disk before this returns.
     pub fn spend(&self, source: Source, proof: ProofId) -> Result<(), Silence> {
         self.use_proof(source, |door| door.spend(unix_seconds(), source, proof))
     }
@@ -123,8 +122,8 @@ impl Inner {
         tracing::warn!(%network, is_proven, remembered, "a client is refused: too many first messages in the last minutes");
     }
 
-    /// A journal that cannot be written is reported once and given up: a full disk must not lock players out. Proofs
-    /// stay used for as long as the process lives.
+    /// Writes to the journal. A failure is reported once and the journal is given up: a full disk must not lock players
+    /// out. Proofs stay used for as long as the process lives.
     fn keep(&mut self) {
         let fresh = self.door.take_fresh();
         let Some(journal) = self.journal.as_mut().filter(|_| !fresh.is_empty()) else { return };
@@ -158,7 +157,7 @@ impl Journal {
         Ok(bytes.as_chunks::<RECORD_LEN>().0.iter().map(ProofId::from_record).collect())
     }
 
-    /// Writes what is still worth knowing to a new file and puts it in the old one's place.
+    /// Writes the records that are still needed to a new file, and replaces the old one with it.
     fn rewrite(path: &Path, door: &HelloVerifier) -> io::Result<Journal> {
         let new = path.with_extension("new");
         let records = door.used().records();
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_used_proof_stays_used_after_a_restart_also_when_the_last_record_is_torn() {
+    fn used_proofs_survive_a_restart_and_a_torn_last_record() {
         let folder = Folder::new();
         let path = folder.0.join("used-proofs");
         let open = || ProofJournal::open(key(), &path).unwrap();
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn old_records_are_dropped_when_the_journal_is_opened_and_keep_nobody_out() {
+    fn expired_records_are_dropped_when_the_journal_is_opened() {
         let folder = Folder::new();
         let path = folder.0.join("used-proofs");
         let records = |count: usize, age_s: u64| -> Vec<u8> {
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_passphrase_a_first_packet_leaves_nothing_in_the_journal() {
+    fn without_a_passphrase_first_packets_are_not_journalled() {
         let folder = Folder::new();
         let path = folder.0.join("used-proofs");
         let proofs = ProofJournal::open(AccessKey::open(), &path).unwrap();

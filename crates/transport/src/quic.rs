@@ -1,5 +1,5 @@
-//! Native QUIC: TLS, datagrams for what may be lost, one stream for each lane. Strangers get nothing: the passphrase
-//! is proven by the client's first connection id, and `filter.rs` drops the rest below quinn.
+//! Native QUIC: TLS, datagrams for unreliable channels, one stream for each lane. Unproven clients get no answer: the
+//! client's first connection id proves the passphrase, and `filter.rs` drops all other packets below quinn.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -21,44 +21,44 @@ use crate::sessions::{LANES, Session, call, serve};
 use crate::tasks::{Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{self, Certificate, Trust};
 
-/// What both sides call this protocol.
+/// The ALPN name of this protocol.
 const ALPN: &[u8] = b"sametick";
 
-/// Without a packet for this long a connection is dead. The link's own time-out of 10 s comes first.
+/// The idle time-out of a connection. The link's own time-out of 10 s comes first.
 const IDLE: Duration = Duration::from_secs(12);
 
-/// What a server may have in flight to its client on one stream, and on all of them.
+/// The most that a server may have in flight to its client on one stream, and on all of them.
 const STREAM_WINDOW: u32 = 256 << 10;
 const RECEIVE_WINDOW: u32 = 1 << 20;
 
-/// What a client may have in flight to its server, on all streams together, before it has joined and after: bounds what it can
-/// make the server keep. Clients send little; the longest is a state now and then.
+/// The most that a client may have in flight on all streams together, before it has joined and after: bounds the
+/// server's memory. Clients send little; the longest message is an occasional state.
 const UNJOINED_WINDOW: u32 = 16 << 10;
 const JOINED_WINDOW: u32 = 128 << 10;
 
-/// Datagrams that wait for us, in bytes; the oldest are dropped.
+/// The receive buffer of datagrams, in bytes; the oldest are dropped.
 const DATAGRAM_BUFFER: usize = 64 << 10;
 
 /// Handshakes under way at once.
 const MAX_INCOMING: usize = 1_024;
 
-/// With so many, a client of a server without a passphrase must show that it receives at its address before it gets more: first
-/// packets of made-up addresses must not take everybody's place.
+/// From this many handshakes on, a client of a server without a passphrase must first prove its source address: first
+/// packets with forged addresses must not use up all handshakes.
 const RETRY_ABOVE: usize = 64;
 
-/// How a server talks.
+/// The transport settings of a server.
 pub(crate) fn server_config() -> TransportConfig {
     let mut config = client_config();
     config.receive_window(VarInt::from_u32(UNJOINED_WINDOW));
     config
 }
 
-/// Lets a client that has joined have more in flight.
+/// Raises the window of a client that has joined.
 pub(crate) fn widen(connection: &quinn::Connection) {
     connection.set_receive_window(VarInt::from_u32(JOINED_WINDOW));
 }
 
-/// How a client talks.
+/// The transport settings of a client.
 pub(crate) fn client_config() -> TransportConfig {
     let mut config = TransportConfig::default();
     config
@@ -73,7 +73,7 @@ pub(crate) fn client_config() -> TransportConfig {
     config
 }
 
-/// Listens; connections from whoever cannot prove the proofs's passphrase do not exist.
+/// Listens; connections of clients that cannot prove the passphrase of `proofs` are ignored.
 pub fn listen(
     addr: SocketAddr,
     proofs: ProofJournal,
@@ -87,7 +87,7 @@ pub fn listen(
     let issuer = Issuer::new();
     let mut config = EndpointConfig::default();
     let issued = issuer.clone();
-    // Clients then leave the fixed bit alone, which the filter asks for.
+    // Clients then leave the fixed bit alone, which the filter requires.
     config.cid_generator(move || Box::new(issued.clone())).grease_quic_bit(false);
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let socket = runtime.wrap_udp_socket(UdpSocket::bind(addr)?)?;
@@ -109,7 +109,7 @@ async fn accept(
     while let Some(incoming) = endpoint.accept().await {
         let must_show_address = proofs.is_open() && opening.load(Ordering::Relaxed) >= RETRY_ABOVE;
         if must_show_address && !incoming.remote_address_validated() {
-            // It is ready to be retried, since its address is not validated.
+            // A retry is possible, since its address is not validated.
             let _ = incoming.retry();
             continue;
         }
@@ -131,7 +131,7 @@ async fn accept(
     }
 }
 
-/// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
+/// Connects to a server. The link has the id 0, and its first arrival is the answer or `Gone`.
 pub fn connect(
     to: SocketAddr,
     host: &str,
@@ -156,7 +156,7 @@ pub fn connect(
     let call = call(connecting, CALL, hello, inbox, reporter.clone());
     tokio::spawn(async move {
         call.await;
-        // The last words need the endpoint until they are out.
+        // Keeps the endpoint until its final packets are out.
         endpoint.wait_idle().await;
     });
     let ours = Some((CALL, outbox));
@@ -198,7 +198,7 @@ impl Session for quinn::Connection {
     }
 
     fn send(&self, datagram: Vec<u8>) {
-        // Too long cannot be; a lost connection is noticed elsewhere.
+        // A datagram is never too long; a lost connection is noticed elsewhere.
         let _ = self.send_datagram(datagram.into());
     }
 

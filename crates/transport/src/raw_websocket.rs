@@ -1,7 +1,7 @@
-//! Talks: WebSockets whose whole messages, text or binary, are the application's own protocol.
+//! Raw WebSockets: their whole messages, text or binary, are the application's own protocol.
 //!
-//! The limits are those of links. Whoever breaks one is not cut off at once: the application says what was wrong, and
-//! hangs up.
+//! The limits are those of links. A peer that exceeds one is not cut off at once: the application sends the reason, and
+//! closes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,20 +15,20 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::connection_slots::ConnectionSlot;
 use crate::endpoint::{Gone, LinkId, RawEvent, RawMessage};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimiter;
 use crate::tasks::{Event, LAST_WORDS, Reporter, Running};
 use crate::websocket::{
     IDLE, Io, MAX_MESSAGE, MESSAGE_BURST, MESSAGES_PER_SECOND, Reader, config, failed, open, write,
 };
 
-/// Messages of up to this length are read to their end, to be refused with a reason that arrives; longer ones are not.
+/// Messages of up to this length are read to their end, so that a refusal with a reason arrives; longer ones are not.
 const MAX_READ: usize = 4 * MAX_MESSAGE;
 
-/// How long somebody who was hung up on may go on speaking. Cut off earlier they might not hear why.
+/// How long a peer may go on sending after the close. Cut off earlier it might not read the reason.
 const MAX_DEAF: Duration = LAST_WORDS;
 
-/// Runs a connection whose upgrade has been answered, until either side ends it. It has proven nothing, so it keeps its place
-/// among those of its address.
+/// Runs an upgraded connection until either side ends it. It has proven nothing, so it keeps its slot among those of
+/// its address.
 pub(crate) async fn serve_talk<S: Io>(
     stream: S,
     early: Bytes,
@@ -54,14 +54,14 @@ pub(crate) async fn serve_talk<S: Io>(
     Some(())
 }
 
-/// Hands over what arrives, no faster than the pace; says when the connection has ended.
+/// Passes on messages, rate-limited; reports the end of the connection.
 async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
-    let mut pace = Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
+    let mut limiter = RateLimiter::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
     let why = loop {
         let (event, more) = match tokio::time::timeout(IDLE, reader.next()).await {
             Ok(Some(Ok(Message::Close(_))) | None) => break Gone::Closed,
             Ok(Some(Ok(message))) => (heard(message), true),
-            // The stream is of no use any more, but whoever is at its other end can still be told so.
+            // The stream is unusable, but its peer can still be sent the reason.
             Ok(Some(Err(WsError::Capacity(_)))) => (Some(RawEvent::TooLong), false),
             Ok(Some(Err(WsError::Utf8(_)))) => (Some(RawEvent::NoText), false),
             Ok(Some(Err(error))) => break failed(&error),
@@ -73,7 +73,7 @@ async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
                 return;
             }
         }
-        if let Some(wait) = pace.take(Instant::now(), 1) {
+        if let Some(wait) = limiter.take(Instant::now(), 1) {
             tokio::time::sleep(wait).await;
         }
     };
@@ -85,16 +85,16 @@ fn heard(message: Message) -> Option<RawEvent> {
         message if message.len() > MAX_MESSAGE => Some(RawEvent::TooLong),
         Message::Text(text) => Some(RawEvent::Said(RawMessage::Text(text.as_str().to_owned()))),
         Message::Binary(bytes) => Some(RawEvent::Said(RawMessage::Binary(bytes.into()))),
-        // Pings and pongs are the library's business.
+        // The library handles pings and pongs.
         _ => None,
     }
 }
 
-/// a raw WebSocket that this side begins: a program that speaks another server's protocol of whole messages.
+/// A raw WebSocket client, for programs that speak another server's protocol.
 pub struct Call(WebSocketStream<TcpStream>);
 
 impl Call {
-    /// Calls `authority` (a name or address with a port) at a path, without TLS.
+    /// Connects to `authority` (a name or address with a port) at a path, without TLS.
     pub async fn open(authority: &str, path: &str) -> io::Result<Call> {
         let stream = TcpStream::connect(authority).await?;
         stream.set_nodelay(true)?;
@@ -102,7 +102,7 @@ impl Call {
         called.map(|(socket, _)| Call(socket)).map_err(io::Error::other)
     }
 
-    /// Says something.
+    /// Sends a message.
     pub async fn say(&mut self, words: RawMessage) -> io::Result<()> {
         let message = match words {
             RawMessage::Text(text) => Message::text(text),
@@ -111,7 +111,7 @@ impl Call {
         self.0.send(message).await.map_err(io::Error::other)
     }
 
-    /// What is said next; nothing once the other side has hung up.
+    /// Receives the next message; `None` once the peer has closed.
     pub async fn hear(&mut self) -> Option<RawMessage> {
         loop {
             match self.0.next().await?.ok()? {

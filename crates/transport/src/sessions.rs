@@ -1,4 +1,4 @@
-//! QUIC and WebTransport connections: datagrams, and one two-way stream for each lane.
+//! QUIC and WebTransport connections: datagrams, and one bidirectional stream for each lane.
 //!
 //! ```text
 //! a lane's stream   lane (1) · then the lane's bytes, both ways; all four are opened by the client at once
@@ -17,26 +17,27 @@ use tokio::sync::mpsc;
 
 use crate::connection_slots::ConnectionSlot;
 use crate::endpoint::{Gone, LinkId};
-use crate::pace::Pace;
+use crate::rate_limit::RateLimiter;
 use crate::tasks::{Command, Event, Inbox, LAST_WORDS, Meter, Reporter, Running, cost};
 
 /// How many lanes a link has: one for each reliable channel.
 pub(crate) const LANES: usize = 4;
 
-/// A client must have sent its first message by then.
+/// The time-out of a client's first message.
 pub(crate) const HELLO_DEADLINE: Duration = Duration::from_secs(3);
 
-/// A server must have answered by then.
+/// The time-out of a server's answer.
 pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How much of a lane is read at once.
 const READ_LEN: usize = 8_192;
 
-/// Datagrams that a public server takes a second and at once; more are dropped. A link sends some 60 to 120.
+/// The rate limit of datagrams on a public server, and its burst; more are dropped. A link sends some 60 to 120 a
+/// second.
 const DATAGRAMS_PER_SECOND: u32 = 1_200;
 const DATAGRAM_BURST: u32 = 2_400;
 
-/// Bytes of one lane that a public server takes a second and at once; more wait in the sender's window.
+/// The rate limit of bytes on one lane of a public server, and its burst; more wait in the sender's window.
 const BYTES_PER_SECOND: u32 = 1 << 20;
 const BYTE_BURST: u32 = 1 << 20;
 
@@ -45,7 +46,7 @@ pub(crate) trait Session: Clone + Send + Sync + 'static {
     type Writer: AsyncWrite + Send + Unpin + 'static;
     type Reader: AsyncRead + Send + Unpin + 'static;
 
-    /// Whether anybody can open one, without proof. What they send is then taken at a pace.
+    /// Whether clients need no proof to open one. Their data is then rate-limited.
     const IS_PUBLIC: bool;
 
     fn remote(&self) -> SocketAddr;
@@ -53,7 +54,7 @@ pub(crate) trait Session: Clone + Send + Sync + 'static {
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Writer, Self::Reader)>> + Send;
     fn receive(&self) -> impl Future<Output = io::Result<Vec<u8>>> + Send;
     fn send(&self, datagram: Vec<u8>);
-    /// Lets the other side, which has joined, have more in flight.
+    /// Raises the window of a peer that has joined.
     fn widen(&self);
     fn shut(&self);
 }
@@ -95,7 +96,7 @@ async fn accept_lanes<S: Session>(session: &S) -> io::Result<(Lanes<S>, Vec<u8>)
     Ok((lanes.map(|lane| lane.expect("as many different lanes as there are")), hello))
 }
 
-/// Waits for the answer that the driver gives, then runs the link if it is open.
+/// Waits for the driver's answer, then runs the link if it is open.
 async fn answered<S: Session>(
     session: &S,
     link: LinkId,
@@ -130,7 +131,7 @@ pub(crate) async fn call<S: Session>(
 ) {
     let called = tokio::time::timeout(ANSWER_DEADLINE, async {
         let session = connecting.await.map_err(|error| failed(&error))?;
-        // A server that closes before it has answered does not want to talk to us.
+        // A server that closes before it has answered refuses us.
         let mut lanes = open_lanes(&session, &hello).await.map_err(|_| Gone::NoAnswer)?;
         let answer = read_blob(&mut lanes[0].1, MAX_ANSWER).await.map_err(|_| Gone::NoAnswer)?;
         Ok((session, lanes, answer))
@@ -154,7 +155,7 @@ async fn open_lanes<S: Session>(session: &S, hello: &[u8]) -> io::Result<Lanes<S
     let mut lanes = [const { None }; LANES];
     for (lane, slot) in (0u8..).zip(&mut lanes) {
         let (mut writer, reader) = session.open().await?;
-        // A stream exists for the other side when something has been written to it.
+        // The peer learns of a stream when something is written to it.
         writer.write_all(&[lane]).await?;
         if lane == 0 {
             write_blob(&mut writer, hello).await?;
@@ -173,33 +174,33 @@ async fn run<S: Session>(
     reporter: &Reporter,
     is_paced: bool,
 ) -> Gone {
-    let pace = is_paced.then(|| Pace::new(DATAGRAMS_PER_SECOND, DATAGRAM_BURST));
+    let limiter = is_paced.then(|| RateLimiter::new(DATAGRAMS_PER_SECOND, DATAGRAM_BURST));
     let mut readers = Vec::with_capacity(LANES);
     let mut writers = Vec::with_capacity(LANES);
     for (lane, (writer, reader)) in (0u8..).zip(lanes) {
-        let bytes = is_paced.then(|| Pace::new(BYTES_PER_SECOND, BYTE_BURST));
+        let bytes = is_paced.then(|| RateLimiter::new(BYTES_PER_SECOND, BYTE_BURST));
         readers.push(Running::spawn(read_lane(link, LaneId(lane), reader, reporter.clone(), bytes)));
         writers.push(LaneWriter::start(writer, inbox.meter()));
     }
-    let Err(why) = pass_on(session, link, &writers, &mut inbox, reporter, pace).await else {
+    let Err(why) = pass_on(session, link, &writers, &mut inbox, reporter, limiter).await else {
         let _ = tokio::time::timeout(LAST_WORDS, part(writers, &mut readers)).await;
         return Gone::Closed;
     };
-    // What the lanes brought before the end comes before it.
+    // Data of the lanes before the end is passed on first.
     session.shut();
     let ends = futures_util::future::join_all(readers.iter_mut().map(Running::ended));
     let _ = tokio::time::timeout(LAST_WORDS, ends).await;
     why
 }
 
-/// Hands datagrams over and out, and lanes' bytes to their writers, until the link is dropped.
+/// Passes on arriving datagrams, and the link's data to its writers, until the link is dropped.
 async fn pass_on<S: Session>(
     session: &S,
     link: LinkId,
     writers: &[LaneWriter],
     inbox: &mut Inbox,
     reporter: &Reporter,
-    mut pace: Option<Pace>,
+    mut limiter: Option<RateLimiter>,
 ) -> Result<(), Gone> {
     loop {
         tokio::select! {
@@ -208,7 +209,7 @@ async fn pass_on<S: Session>(
                 if bytes.len() > MAX_QUIC_DATAGRAM {
                     return Err(Gone::Limit("a datagram is too long"));
                 }
-                if pace.as_mut().is_some_and(|pace| !pace.try_take(Instant::now())) {
+                if limiter.as_mut().is_some_and(|limiter| !limiter.try_take(Instant::now())) {
                     continue;
                 }
                 if !reporter.report(Event::Datagram { link, bytes }).await {
@@ -234,33 +235,33 @@ async fn pass_on<S: Session>(
     }
 }
 
-/// Lets the lanes write what they have, then waits for the other side to end its own: only then has it read ours,
-/// which closing the connection would throw away.
+/// Lets the lanes write their queued data, then waits for the peer to end its own: only then has it read ours, which
+/// closing the connection would discard.
 async fn part(writers: Vec<LaneWriter>, readers: &mut [Running]) {
     futures_util::future::join_all(writers.into_iter().map(LaneWriter::finish)).await;
     futures_util::future::join_all(readers.iter_mut().map(Running::ended)).await;
 }
 
-/// Hands over a lane's bytes as they come. The end of the lane is left to the connection to report.
+/// Passes on a lane's bytes as they arrive. The connection reports the end of the lane.
 async fn read_lane(
     link: LinkId,
     lane: LaneId,
     mut reader: impl AsyncRead + Unpin,
     reporter: Reporter,
-    mut pace: Option<Pace>,
+    mut limiter: Option<RateLimiter>,
 ) {
     let mut buffer = vec![0; READ_LEN];
     while let Ok(len @ 1..) = reader.read(&mut buffer).await {
         if !reporter.report(Event::Stream { link, lane, bytes: buffer[..len].to_vec() }).await {
             return;
         }
-        if let Some(wait) = pace.as_mut().and_then(|pace| pace.take(Instant::now(), len)) {
+        if let Some(wait) = limiter.as_mut().and_then(|limiter| limiter.take(Instant::now(), len)) {
             tokio::time::sleep(wait).await;
         }
     }
 }
 
-/// One lane's writing, in a task of its own so that a slow lane holds up no other.
+/// The writer of one lane, in a task of its own so that a slow lane delays no other.
 struct LaneWriter {
     pieces: mpsc::UnboundedSender<Vec<u8>>,
     task: tokio::task::JoinHandle<()>,

@@ -1,5 +1,4 @@
-//! What a listener for browsers is told: by which names it is reached, whose pages may connect, and what it shows to those who
-//! only look.
+//! The settings of a listener for browsers: its host names, the origins that may connect, and the pages it serves.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
@@ -10,82 +9,82 @@ pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
 
 use crate::connection_slots::ConnectionSlots;
 
-/// Answers requests that do not ask for a link. It is called on the thread that runs the links, so it looks things up and
-/// does not work them out.
+/// Answers requests that do not open a link. It is called on the thread that runs the links, so it must be quick.
 pub trait Pages: Send + Sync + 'static {
-    /// The answer to one request, whose body, if it has one, nobody reads.
+    /// The answer to one request; a body of the request is not read.
     fn answer(&self, request: &Request<()>) -> Response<Bytes>;
 
-    /// The answer to a request that has to ask somebody else first, if this is one: then [`Pages::answer`] is not asked.
-    /// The work begins when it is polled, which may be later, at the visitor's pace; it is dropped if they go away.
+    /// The future of an answer that needs another server, if this is such a request: then [`Pages::answer`] is not
+    /// called. The work begins when it is polled, which the visitor's rate limit may delay; it is dropped if the
+    /// visitor disconnects.
     fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
         let _ = (request, visitor);
         None
     }
 
-    /// What a request for a WebSocket is for, if it may be had.
+    /// The purpose of a WebSocket request, if it is allowed.
     fn upgrade(&self, request: &Request<()>) -> Upgrade {
         let _ = request;
         Upgrade::Link
     }
 }
 
-/// An answer that takes its time; links and other requests go on meanwhile.
+/// An answer that takes time; links and other requests go on meanwhile.
 pub type Later = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
 
-/// Who asks.
+/// The client of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visitor {
-    /// From where; behind a proxy, from where it says.
+    /// Its address; behind a proxy, the one the proxy names.
     pub ip: IpAddr,
-    /// Whether it is no page, or one that could open a link.
+    /// Whether it is not a page, or a page whose origin may open a link.
     pub is_welcome: bool,
 }
 
-/// What a WebSocket is for.
+/// The purpose of a WebSocket.
 #[derive(Debug)]
 pub enum Upgrade {
     /// A link.
     Link,
-    /// A [talk](crate::endpoint::RawEvent): its messages are the application's.
+    /// A [raw WebSocket](crate::endpoint::RawEvent): its messages are the application's.
     Raw,
-    /// Nothing: whoever asks is answered this.
+    /// None: this is the answer to the request.
     Refused(Response<Bytes>),
 }
 
-/// What a TCP listener is for, besides links.
+/// The settings of a TCP listener.
 #[derive(Clone, Default)]
 pub struct Site {
-    /// Whose pages may open a link.
+    /// The origins that may open a link.
     pub origins: Origins,
-    /// What others see; without it they are told to upgrade.
+    /// The pages for other requests; without them the answer is to upgrade.
     pub pages: Option<Arc<dyn Pages>>,
-    /// Whether a proxy stands before it, which says who really asks (`X-Forwarded-For`) and for which host. Only where
-    /// nobody else reaches the port: whoever does could say anything.
+    /// Whether a proxy stands before it, which names the client (`X-Forwarded-For`) and the host. Only where the port
+    /// is reachable through the proxy alone: other clients could forge these headers.
     pub behind_proxy: bool,
-    /// How many connections there may be.
+    /// The limits on connections.
     pub places: ConnectionSlots,
 }
 
 impl From<Origins> for Site {
-    /// Links only.
+    /// A site for links only.
     fn from(origins: Origins) -> Site {
         Site { origins, ..Site::default() }
     }
 }
 
-/// Which pages may open a connection. Programs other than browsers send no origin and are not asked.
+/// The origins that may connect. Programs other than browsers send no origin and are not checked.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
-    /// Besides pages that came from the host they connect to: `https://example.org`.
+    /// Allowed origins besides those of the host that is connected to: `https://example.org`.
     pub allowed: Vec<String>,
-    /// Pages that came from this port of the host they connect to are welcome as well.
+    /// Pages from this port of the host that is connected to are allowed as well.
     pub pages_port: Option<u16>,
     /// Names of this server besides those of the origins above.
     pub names: Vec<String>,
 }
 
-/// What the machine calls itself, if it does.
+/// The machine's host name, if it has one.
 static OWN_NAME: LazyLock<Option<String>> = LazyLock::new(|| {
     #[cfg(target_os = "linux")]
     let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
@@ -95,9 +94,10 @@ static OWN_NAME: LazyLock<Option<String>> = LazyLock::new(|| {
 });
 
 impl Origins {
-    /// Whether this is a name of this server, with or without a port. A page of another site can point its own name at this
-    /// machine (DNS rebinding); to the browser it is then a page of this server, which only the name gives away. So only those
-    /// names pass that nobody else can have: addresses, names of this machine and its local network, and what was configured.
+    /// Whether this is a name of this server, with or without a port. A page of another site can point its own name at
+    /// this machine (DNS rebinding); to the browser it is then a page of this server, and only the name tells them
+    /// apart. So only names pass that no other site can have: addresses, names of this machine and its local network,
+    /// and configured ones.
     pub fn knows(&self, host: &str) -> bool {
         let (name, _) = split_port(host);
         let is_address = name.parse::<Ipv4Addr>().is_ok()
@@ -133,40 +133,40 @@ impl Origins {
     }
 }
 
-/// A machine's names for itself are one: a browser may know it by one and reach it by another.
+/// Compares hosts; a machine's names for itself are equal: a browser may use different ones for page and connection.
 fn same_host(one: &str, other: &str) -> bool {
     let is_own = |name| matches!(name, "localhost" | "127.0.0.1" | "[::1]");
     !one.is_empty() && (one == other || is_own(one) && is_own(other))
 }
 
-/// The name and the port of `name:port` or `[v6]:port`; all of it is a name if the port is none.
+/// The name and the port of `name:port` or `[v6]:port`; all of it is a name if there is no valid port.
 fn split_port(authority: &str) -> (&str, Option<u16>) {
     let split = authority.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse().ok()?)));
     split.map_or((authority, None), |(name, port)| (name, Some(port)))
 }
 
-/// Who asks and for which host, as far as the headers say.
+/// The client and the host of a request, by its headers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Caller<'a> {
-    /// Named by a proxy.
+    /// The client's address, if a proxy names it.
     pub ip: Option<IpAddr>,
     /// The host that was asked for.
     pub host: &'a str,
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BadHost<'a> {
     /// It names no host.
     Missing,
-    /// It names several: proxies and servers may each believe another one.
+    /// It names several: proxies and servers may each use another one.
     Several,
     /// It names one that this server is not.
     Unknown(&'a str),
 }
 
 impl Site {
-    /// Reads the headers, those of a proxy only if there is one. Every host that is named has to be known.
+    /// Reads the headers, those of a proxy only if there is one. Every named host has to be known.
     pub(crate) fn caller<'a>(&self, request: &'a Request<()>) -> Result<Caller<'a>, BadHost<'a>> {
         let headers = request.headers();
         let mut hosts = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or("?"));
@@ -174,7 +174,7 @@ impl Site {
         if hosts.next().is_some() {
             return Err(BadHost::Several);
         }
-        // A list grows at its end, so only its last entry was written by the proxy that called us.
+        // A list grows at its end, so only its last entry was written by our own proxy.
         let last = |name| {
             let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
             value.rsplit(',').next().map(str::trim).filter(|_| self.behind_proxy)
@@ -190,7 +190,7 @@ impl Site {
     }
 }
 
-/// A header's value. What is no text is not nothing: it must not pass for a header that is missing.
+/// A header's value. Invalid text is not treated as a missing header.
 pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
 }
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_of_the_same_host_may_connect_and_of_another_port_only_if_it_is_theirs() {
+    fn pages_may_connect_to_their_host_from_its_known_ports() {
         let origins = Origins { allowed: vec!["https://friend.example".into()], ..Origins::default() };
         let admit = |origins: &Origins, origin, host| origins.admit(Some(origin), Some(host));
         assert!(origins.admit(None, None));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_proxys_own_word_counts_and_only_where_there_is_one() {
+    fn proxy_headers_count_only_behind_a_proxy() {
         let origins = Origins { allowed: vec!["https://example.org".into()], ..Origins::default() };
         let site = Site { origins, ..Site::default() };
         let asked = request(
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(site.caller(&asked), Ok(Caller { ip, host: "example.org" }));
         let unnamed = request("/", &[("host", "example.org"), ("x-forwarded-for", "unknown")]);
         assert_eq!(site.caller(&unnamed), Ok(Caller { ip: None, host: "example.org" }));
-        // A proxy that passes a header of its visitors on does not make them trustworthy.
+        // A proxy that passes on a header of its clients does not make it trustworthy.
         let own_word = request("/", &[("host", "evil.example"), ("x-forwarded-host", "example.org")]);
         assert_eq!(site.caller(&own_word), Err(BadHost::Unknown("evil.example")));
         let own_word = request("/", &[("host", "example.org"), ("x-forwarded-host", "evil.example")]);

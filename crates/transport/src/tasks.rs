@@ -1,4 +1,4 @@
-//! Connections that live in tasks of their own (QUIC, WebSocket, WebTransport), gathered behind one [`Endpoint`].
+//! An [`Endpoint`] for connections that run in tasks of their own (QUIC, WebSocket, WebTransport).
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -17,24 +17,24 @@ use crate::extras::{Extras, MAX_EXTRA_UNWRITTEN};
 /// How many arrivals wait for the driver before connections are no longer read from.
 const MAX_WAITING: usize = 1_024;
 
-/// How many arrivals one poll hands over, so that timers get their turn.
+/// How many arrivals one poll passes on, so that timers get their turn.
 const MAX_AT_ONCE: usize = 256;
 
-/// How much may wait to be written to one connection; whoever reads more slowly than that is dropped.
+/// The write buffer of one connection; a peer that reads more slowly is dropped.
 pub const MAX_UNWRITTEN: usize = 256 << 10;
 
-/// How much may wait for all connections of an endpoint together. When more does, those are dropped that let more wait than
-/// [`FAIR_UNWRITTEN`].
+/// The write buffers of all connections of an endpoint together. Beyond it, connections with more than
+/// [`FAIR_UNWRITTEN`] are dropped.
 const MAX_ALL_UNWRITTEN: usize = 64 << 20;
 const FAIR_UNWRITTEN: usize = 16 << 10;
 
-/// What each piece counts for besides its bytes: about what it costs to keep one.
+/// The overhead counted for each piece: about what it costs to keep one.
 const PIECE_COST: usize = 64;
 
-/// How long the last bytes of a link that has been dropped may take.
+/// How long the final bytes of a dropped link may take.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// What a connection's task tells the endpoint.
+/// An event from a connection's task.
 pub(crate) enum Event {
     Hello {
         link: LinkId,
@@ -69,7 +69,7 @@ pub(crate) enum Event {
         link: LinkId,
         extra: LinkId,
     },
-    /// The way back comes with its beginning.
+    /// The outbox comes with its first event.
     RawEvent {
         link: LinkId,
         event: RawEvent,
@@ -77,7 +77,7 @@ pub(crate) enum Event {
     },
 }
 
-/// What a connection's task is told.
+/// A command to a connection's task.
 #[derive(Debug)]
 pub(crate) enum Command {
     Answer { bytes: Vec<u8>, open: bool },
@@ -87,29 +87,29 @@ pub(crate) enum Command {
     Joined,
 }
 
-/// The way to a connection's task. Dropping it ends the connection after what has been sent, if that does not take
-/// longer than [`LAST_WORDS`].
+/// The sender of commands to a connection's task. Dropping it ends the connection after the data already sent, if that
+/// does not take longer than [`LAST_WORDS`].
 pub(crate) struct Outbox {
     commands: mpsc::UnboundedSender<Command>,
     unwritten: Arc<Unwritten>,
     _alive: oneshot::Sender<()>,
 }
 
-/// The task's end of it.
+/// The receiver in the task.
 pub(crate) struct Inbox {
     commands: mpsc::UnboundedReceiver<Command>,
     unwritten: Arc<Unwritten>,
     alive: Option<oneshot::Receiver<()>>,
 }
 
-/// Counts what waits to be written to a connection, and to all of its endpoint.
+/// Counts bytes that wait to be written to a connection, and to all of its endpoint.
 struct Unwritten {
     own: AtomicUsize,
     all: Arc<AtomicUsize>,
 }
 
 impl Unwritten {
-    /// Counts a piece by its cost. False if too much waits with it.
+    /// Counts a piece by its cost. False if too much is waiting.
     fn add(&self, cost: usize) -> bool {
         let own = self.own.fetch_add(cost, Ordering::Relaxed) + cost;
         let all = self.all.fetch_add(cost, Ordering::Relaxed) + cost;
@@ -128,7 +128,7 @@ impl Drop for Unwritten {
     }
 }
 
-/// The two ends of the way to a connection's task; `all` counts what waits for all connections.
+/// A command channel to a connection's task; `all` counts the waiting bytes of all connections.
 fn connection(all: Arc<AtomicUsize>) -> (Outbox, Inbox) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (_alive, alive) = oneshot::channel();
@@ -137,7 +137,7 @@ fn connection(all: Arc<AtomicUsize>) -> (Outbox, Inbox) {
     (outbox, Inbox { commands: receiver, unwritten, alive: Some(alive) })
 }
 
-/// What the waiting of so many bytes counts for: a peer must not make us keep many tiny pieces either.
+/// The counted cost of so many bytes: a peer must not make us keep many tiny pieces either.
 pub(crate) fn cost(len: usize) -> usize {
     len + PIECE_COST
 }
@@ -148,7 +148,7 @@ impl Outbox {
         let cost = cost(bytes.len());
         if self.unwritten.own.load(Ordering::Relaxed) + cost <= MAX_EXTRA_UNWRITTEN {
             self.unwritten.add(cost);
-            // A task that has ended says so itself.
+            // A task that has ended reports that itself.
             let _ = self.commands.send(Command::Stream(LaneId(0), bytes.to_vec()));
         }
     }
@@ -158,7 +158,7 @@ impl Outbox {
         if !self.unwritten.add(cost(command.len())) {
             return false;
         }
-        // A task that has ended says so itself.
+        // A task that has ended reports that itself.
         let _ = self.commands.send(command);
         true
     }
@@ -192,8 +192,8 @@ impl Inbox {
         self.meter().written(cost(len));
     }
 
-    /// Comes when the link was dropped and its last words have had their time: a peer that does not read must not
-    /// keep its connection for that.
+    /// Ready when the link was dropped and the time for its final bytes is over: a peer that does not read must not
+    /// keep its connection alive.
     pub fn end(&mut self) -> impl Future<Output = ()> + use<> {
         let alive = self.alive.take();
         async {
@@ -204,23 +204,23 @@ impl Inbox {
         }
     }
 
-    /// For whoever does the writing.
+    /// A meter for the writer.
     pub fn meter(&self) -> Meter {
         Meter(self.unwritten.clone())
     }
 }
 
-/// Counts what has been written, so that [`Outbox`] knows what has not.
+/// Counts written bytes, so that [`Outbox`] knows the unwritten ones.
 pub(crate) struct Meter(Arc<Unwritten>);
 
 impl Meter {
-    /// Notes what has been written, by its [`cost`].
+    /// Notes written bytes, by their [`cost`].
     pub fn written(&self, cost: usize) {
         self.0.subtract(cost);
     }
 }
 
-/// What connections' tasks share.
+/// The state that connections' tasks share.
 #[derive(Clone)]
 pub(crate) struct Reporter {
     events: mpsc::Sender<Event>,
@@ -256,18 +256,18 @@ impl Reporter {
         connection(self.unwritten.clone())
     }
 
-    /// Hands an event over; waits while too many wait. False when the endpoint is gone.
+    /// Sends an event; waits while too many wait. False when the endpoint is gone.
     pub async fn report(&self, event: Event) -> bool {
         self.events.send(event).await.is_ok()
     }
 
-    /// Counts somebody who never became a link.
+    /// Counts a connection that never became a link.
     pub fn ignore(&self) {
         self.ignored.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The ways to the tasks of one link.
+/// The outboxes of the tasks of one link.
 struct Connection {
     outbox: Outbox,
     extra: Vec<(LinkId, Outbox)>,
@@ -281,7 +281,7 @@ impl From<Outbox> for Connection {
     }
 }
 
-/// An endpoint whose connections live in tasks. `T` is kept alive with it: the listener, say.
+/// An endpoint whose connections run in tasks. `T` is kept alive with it, for example the listener.
 pub struct TaskEndpoint<T> {
     carrier: Carrier,
     local_addr: SocketAddr,
@@ -296,7 +296,7 @@ pub struct TaskEndpoint<T> {
 }
 
 impl<T> TaskEndpoint<T> {
-    /// An endpoint for what is reported to it. `ours` is the connection of a client.
+    /// The endpoint of its tasks' events. `ours` is the connection of a client.
     pub(crate) fn new(
         carrier: Carrier,
         local_addr: SocketAddr,
@@ -344,7 +344,7 @@ impl<T> TaskEndpoint<T> {
                 sink(Arrival::Raw { link, event });
             }
             Event::Extra { link, extra, outbox } => {
-                // One for a link that has ended ends as well.
+                // An extra socket of a link that has ended ends as well.
                 let Some(connection) = self.links.get_mut(&link) else { return };
                 connection.extra.push((extra, outbox));
                 if connection.extra.len() == 1 {
@@ -453,11 +453,11 @@ impl Running {
 impl Running {
     /// Waits for the task to end by itself.
     pub(crate) async fn ended(&mut self) {
-        // It does not matter how.
+        // The result does not matter.
         let _ = (&mut self.0).await;
     }
 
-    /// Whether it has.
+    /// Whether it has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_finished()
     }
@@ -474,7 +474,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_that_let_much_wait_are_dropped_when_all_let_too_much_wait() {
+    fn slow_connections_are_dropped_when_all_buffer_too_much() {
         let (reporter, _events) = reports();
         let piece = || Command::Datagram(vec![0; FAIR_UNWRITTEN / 2 - PIECE_COST]);
         let mut slow = Vec::new();

@@ -1,4 +1,4 @@
-//! Certificates: made here and pinned by hash, or configured.
+//! TLS certificates: self-signed and pinned by hash, or configured.
 
 use std::fmt;
 use std::fs;
@@ -19,12 +19,13 @@ use rustls::{CertificateError as TlsCertificateError, DigitallySignedStruct, Sig
 use sametick_wire::hex::from_hex;
 use time::{Duration, OffsetDateTime};
 
-/// Whom a certificate that is made here is for.
+/// The clients of a self-signed certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Our own clients, who pin its hash for as long as they like: it stays the same for years.
+    /// Our own clients, which pin its hash without a time limit: it stays the same for years.
     Native,
-    /// Browsers, who pin only what lives for at most 14 days: it is made anew every week, also while running.
+    /// Browsers, which pin only certificates that live for at most 14 days: it is renewed every week, also while
+    /// running.
     Browsers,
 }
 
@@ -36,7 +37,7 @@ impl Purpose {
         }
     }
 
-    /// Half of its life, so that a hash that was handed out lately is still good.
+    /// Half of its life, so that a recently published hash is still good.
     const fn renew_after(self) -> std::time::Duration {
         std::time::Duration::from_secs(self.life_days() as u64 * 86_400 / 2)
     }
@@ -82,28 +83,28 @@ impl FromStr for CertHash {
     type Err = BadCertHash;
 
     fn from_str(text: &str) -> Result<CertHash, BadCertHash> {
-        // As long as a schema hash, and read the same way.
+        // As long as a schema hash, and parsed the same way.
         from_hex(text).map(CertHash).ok_or(BadCertHash)
     }
 }
 
-/// Whom a client believes to be the server.
+/// How a client authenticates the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Whoever has the certificate with this hash.
+    /// The server must have the certificate with this hash.
     Pinned(CertHash),
-    /// Whoever has a certificate for the host's name from a public authority.
+    /// The server must have a certificate for its host name from a public authority.
     Public,
 }
 
-/// A certificate chain and its key. Clones are one: renewing it renews it for every listener.
+/// A certificate chain and its key. Clones share it: renewing it renews it for every listener.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     current: Arc<RwLock<Arc<CertifiedKey>>>,
     origin: Origin,
 }
 
-/// Where a certificate comes from, and so how it is renewed.
+/// The source of a certificate, which decides how it is renewed.
 #[derive(Clone, Debug)]
 enum Origin {
     Configured { chain: PathBuf, key: PathBuf },
@@ -117,22 +118,22 @@ pub enum CertificateError {
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The underlying error.
         error: io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file has the wrong content.
     #[error("{} should be a PEM file with {what}: {error}", path.display())]
     Pem {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
-        /// What is wrong.
+        /// The underlying error.
         error: rustls::pki_types::pem::Error,
     },
-    /// A certificate cannot be made.
+    /// A certificate cannot be created.
     #[error("a certificate cannot be made: {0}")]
     Make(#[from] rcgen::Error),
     /// The certificate and the key do not work together.
@@ -142,7 +143,7 @@ pub enum CertificateError {
         chain: PathBuf,
         /// The file of its key.
         key: PathBuf,
-        /// Why not.
+        /// The underlying error.
         error: rustls::Error,
     },
     /// The certificate and the key do not work together.
@@ -151,19 +152,20 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Makes one for these names, signed by itself and kept nowhere.
+    /// Creates a self-signed certificate for these names, without storing it.
     pub fn self_signed(names: &[String], purpose: Purpose) -> Result<Certificate, CertificateError> {
         let (chain, key) = make(names, purpose)?;
         Certificate::new(chain, &key, Origin::Made)
     }
 
-    /// Reads a configured one.
+    /// Reads a configured certificate.
     pub fn load(chain: &Path, key: &Path) -> Result<Certificate, CertificateError> {
         let (certs, secret) = read(chain, key)?;
         Certificate::new(certs, &secret, Origin::Configured { chain: chain.to_owned(), key: key.to_owned() })
     }
 
-    /// The one kept in a folder, so that its hash stays the same over restarts; made if there is none.
+    /// Reads the certificate stored in a folder, so that its hash stays the same over restarts; creates it if there is
+    /// none.
     pub fn kept_in(
         folder: &Path,
         purpose: Purpose,
@@ -187,13 +189,13 @@ impl Certificate {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What clients pin.
+    /// The hash that clients pin.
     pub fn hash(&self) -> CertHash {
         CertHash::of(&self.current().cert[0])
     }
 
-    /// Reads a configured one again, makes a kept one anew if it is old. Connections that begin from now on get it;
-    /// others keep what they have. Returns whether it is another one.
+    /// Reads a configured certificate again, renews a stored one if it is old. New connections use it; others keep
+    /// theirs. Returns whether it has changed.
     pub fn renew(&self) -> Result<bool, CertificateError> {
         let (chain, key) = match &self.origin {
             Origin::Configured { chain, key } => read(chain, key)?,
@@ -206,7 +208,7 @@ impl Certificate {
         Ok(self.hash() != before)
     }
 
-    /// A server with this certificate.
+    /// The settings of a server with this certificate.
     pub fn server_config(&self, alpn: &[&[u8]]) -> Result<rustls::ServerConfig, CertificateError> {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()?
@@ -227,7 +229,7 @@ type ChainAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn make(names: &[String], purpose: Purpose) -> Result<ChainAndKey, CertificateError> {
     let mut params = rcgen::CertificateParams::new(names)?;
-    // Begins early, for clocks that are behind.
+    // Valid from an earlier time, for clocks that are behind.
     params.not_before = OffsetDateTime::now_utc() - Duration::hours(1);
     params.not_after = params.not_before + Duration::days(i64::from(purpose.life_days()));
     let key = rcgen::KeyPair::generate()?;
@@ -255,14 +257,14 @@ fn read(chain_path: &Path, key_path: &Path) -> Result<ChainAndKey, CertificateEr
     Ok((chain, key))
 }
 
-/// Whether what a file holds is wrong, rather than that it cannot be read.
+/// Whether the content of a file is wrong, rather than that it cannot be read.
 fn is_damage(error: &CertificateError) -> bool {
     let cannot_read =
         |error: &CertificateError| matches!(error, CertificateError::Pem { error: PemError::Io(_), .. });
     matches!(error, CertificateError::Pem { .. } | CertificateError::Unusable { .. }) && !cannot_read(error)
 }
 
-/// Keeps damaged files under another name.
+/// Renames damaged files.
 fn set_aside(paths: [&Path; 2], why: &CertificateError) -> Result<(), CertificateError> {
     for path in paths {
         let mut aside = path.as_os_str().to_owned();
@@ -275,7 +277,7 @@ fn set_aside(paths: [&Path; 2], why: &CertificateError) -> Result<(), Certificat
     Ok(())
 }
 
-/// Reads the kept one if it is young, makes and writes another if not, or if it is damaged.
+/// Reads the stored certificate if it is young, otherwise or if it is damaged creates and stores another.
 fn keep(folder: &Path, purpose: Purpose, names: &[String]) -> Result<ChainAndKey, CertificateError> {
     let (chain_path, key_path) = kept_files(folder, purpose);
     let age = fs::metadata(&chain_path).and_then(|data| data.modified()).map(|at| at.elapsed());
@@ -291,13 +293,13 @@ fn keep(folder: &Path, purpose: Purpose, names: &[String]) -> Result<ChainAndKey
     Ok((chain, key))
 }
 
-/// Where a kept certificate and its key lie.
+/// The paths of a stored certificate and its key.
 pub fn kept_files(folder: &Path, purpose: Purpose) -> (PathBuf, PathBuf) {
     let name = purpose.file_name();
     (folder.join(format!("{name}.cert.pem")), folder.join(format!("{name}.key.pem")))
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file that only its owner can read, atomically.
 fn write_pem(path: &Path, label: &str, der: &[u8]) -> Result<(), CertificateError> {
     let file = |error| CertificateError::File { path: path.to_owned(), error };
     let new = path.with_extension("new");
@@ -311,7 +313,7 @@ fn write_pem(path: &Path, label: &str, der: &[u8]) -> Result<(), CertificateErro
     fs::rename(&new, path).map_err(file)
 }
 
-/// A client that believes whom `trust` says.
+/// The settings of a client that authenticates servers by `trust`.
 pub fn client_config(trust: Trust, alpn: &[&[u8]]) -> Result<rustls::ClientConfig, rustls::Error> {
     let provider = Arc::new(default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
@@ -330,7 +332,7 @@ pub fn client_config(trust: Trust, alpn: &[&[u8]]) -> Result<rustls::ClientConfi
     Ok(config)
 }
 
-/// Believes one certificate, whatever name or date it has.
+/// Accepts one certificate, whatever name or date it has.
 #[derive(Debug)]
 struct Pinned {
     hash: CertHash,
@@ -387,7 +389,7 @@ mod tests {
         folder
     }
 
-    /// Makes a kept certificate look as old as this.
+    /// Makes a stored certificate look as old as this.
     fn age(folder: &Path, purpose: Purpose, days: u64) {
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
         let file = fs::File::options().append(true).open(kept_files(folder, purpose).0).unwrap();
@@ -395,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_certificate_is_made_anew_at_half_its_life_also_while_in_use() {
+    fn a_stored_certificate_is_renewed_at_half_life_while_in_use() {
         let folder = folder();
         let names = ["localhost".to_owned()];
         let keep = |purpose| Certificate::kept_in(&folder, purpose, &names).unwrap();
@@ -414,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_kept_certificate_is_set_aside_and_made_anew() {
+    fn a_damaged_stored_certificate_is_set_aside_and_renewed() {
         let folder = folder();
         let names = ["localhost".to_owned()];
         let (chain, key) = kept_files(&folder, Purpose::Native);

@@ -1,5 +1,5 @@
-//! Raw UDP: the fewest bytes and system calls a packet. Encrypted and authenticated by [`crate::noise`]; whoever
-//! does not know the passphrase gets no byte of answer.
+//! Raw UDP: the fewest bytes and system calls per packet. Encrypted and authenticated by [`crate::noise`]; clients
+//! without the passphrase get no answer.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -13,8 +13,8 @@ use crate::batch::{Outgoing, Received};
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
 use crate::firsts::Firsts;
 use crate::noise::{Called, Calling, FirstTag, Psk, Seal, Stranger};
-use crate::pace::network;
 use crate::proof_journal::ProofJournal;
+use crate::rate_limit::network;
 
 /// The kernel's buffers: a tenth of a second of a full 100 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -22,21 +22,21 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// How many links one socket carries.
 pub const MAX_LINKS: usize = 20_000;
 
-/// How many of them one address may have, of IPv6 one network.
+/// How many of them one address may have, for IPv6 one network.
 pub const MAX_LINKS_EACH: usize = 512;
 
-/// When a client sends its first packet again, counted from the start; then it gives up.
+/// When a client repeats its first packet, counted from the start; then it gives up.
 const RETRY_AT_MS: [u64; 8] = [100, 250, 500, 900, 1_400, 2_000, 3_000, 4_000];
 const GIVE_UP_AT_MS: u64 = 5_000;
 
 /// The last answers that opened no link, sent again for a repeated first packet.
 const KEPT_REFUSALS: usize = 64;
 
-/// First packets that are remembered by their tag, so that a replay costs one hash, and nothing of what its address
-/// may send. Forgetting one is harmless: the door remembers for as long as it must.
+/// First packets that are remembered by their tag, so that a replay costs one hash, and nothing of its address's rate
+/// limit. Forgetting one is harmless: the proof journal remembers for as long as it must.
 const MAX_SEEN: usize = 32_768;
 
-/// Receive errors in a row after which the socket is given up: a lack of memory passes.
+/// Receive errors in a row after which the socket is given up: a shortage of memory passes.
 const MAX_ERRORS: u32 = 100;
 
 /// A link that has been answered.
@@ -45,13 +45,13 @@ struct Peer {
     seal: Seal,
 }
 
-/// One whose client has not shown that our answer arrived: its address may be made up.
+/// A link whose client has not shown that our answer arrived: its address may be forged.
 struct Fresh {
     peer: Peer,
     repeat: Repeat,
 }
 
-/// A first packet, and the answer it gets when it comes again from its address, for as long as a client would try.
+/// A first packet, and the answer to its repeats, for as long as a client would try.
 struct Repeat {
     first: Vec<u8>,
     answer: Vec<u8>,
@@ -64,7 +64,7 @@ impl Repeat {
     }
 }
 
-/// A first packet that nobody has answered yet.
+/// A first packet that is unanswered.
 struct Caller {
     from: SocketAddr,
     called: Called,
@@ -72,7 +72,7 @@ struct Caller {
     since: Time,
 }
 
-/// Our own first packet, on its way.
+/// Our own first packet and its retries.
 struct Call {
     to: SocketAddr,
     calling: Calling,
@@ -86,7 +86,7 @@ impl Call {
     }
 }
 
-/// A server's passphrase, in the form that first packets are checked with.
+/// The keys of a server's passphrase that check first packets.
 struct Guard {
     proofs: ProofJournal,
     psk: Psk,
@@ -99,7 +99,7 @@ impl Guard {
         Guard { psk: Psk::new(&proofs.key()), generation: proofs.generation(), proofs, seen: Seen::default() }
     }
 
-    /// Whether this is a first packet that has not been taken before.
+    /// Whether this is a first packet that was not accepted before.
     fn check(&mut self, packet: &[u8]) -> Result<FirstTag, Stranger> {
         let generation = self.proofs.generation();
         if self.generation != generation {
@@ -110,14 +110,14 @@ impl Guard {
         if self.seen.contains(tag) { Err(Stranger) } else { Ok(tag) }
     }
 
-    /// Takes it.
+    /// Accepts it.
     fn take(&mut self, tag: FirstTag, packet: &[u8]) -> Result<(Called, Vec<u8>), Stranger> {
         self.seen.note(tag);
         Called::new(&self.psk, packet)
     }
 }
 
-/// The tags of first packets, old ones and new ones.
+/// The tags of recent first packets, in two generations.
 #[derive(Default)]
 struct Seen {
     new: HashSet<FirstTag>,
@@ -136,7 +136,7 @@ impl Seen {
         self.new.insert(tag);
     }
 
-    /// Lets a first packet be taken once more.
+    /// Allows a first packet to be accepted once more.
     fn forget(&mut self, first: &[u8]) {
         if let Some(tag) = first.first_chunk() {
             self.new.remove(tag);
@@ -169,26 +169,26 @@ pub struct UdpEndpoint {
 }
 
 impl UdpEndpoint {
-    /// Listens; first packets are checked against the proofs's passphrase.
+    /// Listens; first packets are checked against the passphrase of `proofs`.
     pub fn listen(addr: SocketAddr, proofs: ProofJournal) -> io::Result<UdpEndpoint> {
         let mut endpoint = UdpEndpoint::new(bind(addr)?);
         endpoint.guard = Some(Guard::new(proofs));
         Ok(endpoint)
     }
 
-    /// Carries fewer links at once than [`MAX_LINKS`].
+    /// Sets the limit on links instead of [`MAX_LINKS`].
     pub fn with_max_links(mut self, max_links: usize) -> UdpEndpoint {
         self.max_links = max_links;
         self
     }
 
-    /// Lets one address have another number of links than [`MAX_LINKS_EACH`].
+    /// Sets the limit on links per address instead of [`MAX_LINKS_EACH`].
     pub fn with_max_links_each(mut self, max_links_each: usize) -> UdpEndpoint {
         self.max_links_each = max_links_each;
         self
     }
 
-    /// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
+    /// Connects to a server. The link has the id 0, and its first arrival is the answer or `Gone`.
     pub fn connect(to: SocketAddr, psk: &Psk, hello: &[u8], now: Time) -> io::Result<UdpEndpoint> {
         let any: IpAddr =
             if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -247,8 +247,8 @@ impl UdpEndpoint {
         self.stats.ignored += u64::from(known.is_err());
     }
 
-    /// A client has shown that our answer arrived. Only now does its link take the place of an older one of its address: a first
-    /// packet with a made-up address ends nothing.
+    /// A client has shown that our answer arrived. Only now does its link replace an older one of its address: a first
+    /// packet with a forged address ends nothing.
     fn on_met(&mut self, from: SocketAddr) {
         let Some(fresh) = self.fresh.remove(&from) else { return };
         if let Some(old) = self.peers.insert(from, fresh.peer) {
@@ -269,14 +269,14 @@ impl UdpEndpoint {
         Some(addr)
     }
 
-    /// Whether one more link would be too many, of all or of an address.
+    /// Whether one more link would be too many, in total or for an address.
     fn is_full(&self, ip: IpAddr) -> bool {
         let links = self.addresses.len() + self.callers.len();
         links >= self.max_links
             || self.of_address.get(&network(ip)).is_some_and(|count| *count >= self.max_links_each)
     }
 
-    /// What may be the answer to our call.
+    /// Handles a packet that may be the answer to our first packet.
     fn on_answer(
         &mut self,
         from: SocketAddr,
@@ -299,8 +299,8 @@ impl UdpEndpoint {
         }
     }
 
-    /// What may be a client's first packet. The link that its address may have is left alone until the new one is
-    /// proven: a replayed first packet must not end anything.
+    /// Handles a packet that may be a client's first packet. An existing link of its address is left alone until the
+    /// new one is proven: a replayed first packet must not end anything.
     fn on_first(
         &mut self,
         now: Time,
@@ -326,7 +326,7 @@ impl UdpEndpoint {
         Ok(())
     }
 
-    /// Calls again, or gives up.
+    /// Repeats the first packet, or gives up.
     fn on_time(&mut self, now: Time, sink: &mut dyn FnMut(Arrival<'_>)) {
         while let Some(call) = self.call.as_mut().filter(|call| call.next_at() <= now) {
             if call.tries == RETRY_AT_MS.len() {
@@ -355,7 +355,7 @@ impl Endpoint for UdpEndpoint {
         sink: &mut dyn FnMut(Arrival<'_>),
     ) -> Poll<io::Result<()>> {
         self.on_time(now, sink);
-        // Lent out, so that packets can be read from it while the rest changes.
+        // Taken out, so that packets can be read from it while the rest changes.
         let Some(mut received) = self.received.take() else { return Poll::Pending };
         let result = loop {
             match self.socket.poll_recv_ready(cx) {
@@ -384,7 +384,7 @@ impl Endpoint for UdpEndpoint {
         self.call.as_ref().map(Call::next_at)
     }
 
-    /// A first packet is answered before its sender has shown that it receives anything.
+    /// A first packet is answered before its source address is proven.
     fn are_sources_proven(&self) -> bool {
         false
     }
@@ -431,7 +431,7 @@ impl Endpoint for UdpEndpoint {
         if self.fresh.get(&addr).is_some_and(|fresh| fresh.peer.link == link)
             && let (Some(fresh), Some(guard)) = (self.fresh.remove(&addr), &mut self.guard)
         {
-            // The client may try again: it has not been let in.
+            // The client may try again: it was not admitted.
             guard.seen.forget(&fresh.repeat.first);
         }
     }
@@ -455,8 +455,8 @@ fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// Whether an earlier packet of ours bounced, or one of theirs was longer than our buffer: nothing is wrong with the
-/// socket, however often it comes.
+/// Whether an earlier packet of ours bounced, or an incoming one was longer than our buffer: the socket itself is fine,
+/// however often this happens.
 fn is_about_a_packet(error: &io::Error) -> bool {
     /// Windows: "message too long" and "the network dropped the connection".
     const WINDOWS: [i32; 2] = [10_040, 10_052];

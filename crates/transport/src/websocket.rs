@@ -1,7 +1,7 @@
 //! WebSocket: one ordered stream, for browsers and for networks that let nothing else through.
 //!
-//! The first binary message of each side is the hello and its answer; every later one carries bytes of lane 0. Datagrams go on
-//! extra sockets (`extras.rs`).
+//! The first binary message of each side is the hello and its answer; every later one carries bytes of lane 0.
+//! Datagrams use extra sockets (`extras.rs`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use crate::connection_slots::ConnectionSlot;
 use crate::endpoint::{CALL, Gone, LinkId, RawMessage};
 use crate::extras::{Extra, LinkName};
 use crate::http;
-use crate::pace::{Pace, Paced};
+use crate::rate_limit::{RateLimited, RateLimiter};
 use crate::sessions::{ANSWER_DEADLINE, HELLO_DEADLINE};
 use crate::site::Site;
 use crate::tasks::{
@@ -32,18 +32,18 @@ use crate::tasks::{
 };
 use crate::tls::{Certificate, Trust, client_config};
 
-/// Without a message for this long a connection is dead. The link's own time-out of 10 s comes first.
+/// The idle time-out of a connection. The link's own time-out of 10 s comes first.
 pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
-/// The longest message taken. A link's are at most half of that.
+/// The longest message. A link's are at most half of that.
 pub const MAX_MESSAGE: usize = 16 << 10;
 
-/// Messages that a server takes a second, control frames included, and how many may come at once after a pause: a stall that ends is forgiven. More are not
-/// lost: they wait in the sender's own connection.
+/// The rate limit of messages on a server, control frames included, and its burst, which covers the end of a stall.
+/// More are not lost: they wait in the sender's own connection.
 pub(crate) const MESSAGES_PER_SECOND: u32 = 120;
 pub(crate) const MESSAGE_BURST: u32 = 600;
 
-/// Bytes that a server takes a second and at once: messages can be cut into any number of empty frames.
+/// The rate limit of bytes on a server: messages can be cut into any number of empty frames.
 const BYTES_PER_SECOND: u32 = 1 << 20;
 const BYTE_BURST: u32 = 1 << 20;
 
@@ -59,8 +59,8 @@ pub(crate) fn config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_MESSAGE))
 }
 
-/// Listens on a port of its own; with a certificate, for `wss://`. Requests that are none for a link are answered as the
-/// site says.
+/// Listens on a port of its own; with a certificate, for `wss://`. Requests that do not open a link are answered
+/// according to the site.
 pub async fn listen(
     addr: SocketAddr,
     certificate: Option<&Certificate>,
@@ -69,7 +69,7 @@ pub async fn listen(
     serve(TcpListener::bind(addr).await?, certificate, site)
 }
 
-/// As [`listen`], on a port that has been taken already.
+/// Like [`listen`], on a port that is bound already.
 pub fn serve(
     listener: TcpListener,
     certificate: Option<&Certificate>,
@@ -78,8 +78,7 @@ pub fn serve(
     http::serve(listener, certificate, site.into())
 }
 
-/// Runs a connection whose upgrade has been answered, of which these bytes have been read: hello, answer, link. `None` if it
-/// said no hello.
+/// Runs an upgraded connection, of which these bytes have been read: hello, answer, link. `None` if it sent no hello.
 pub(crate) async fn serve_link<S: Io>(
     stream: S,
     early: Bytes,
@@ -103,8 +102,14 @@ pub(crate) async fn serve_extra<S: Io>(
     reporter: &Reporter,
 ) -> Option<()> {
     let (writer, reader) = open(stream, early, config()).await;
-    run_extra(extra.link, writer, reader, reporter, Some(Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST)))
-        .await;
+    run_extra(
+        extra.link,
+        writer,
+        reader,
+        reporter,
+        Some(RateLimiter::new(MESSAGES_PER_SECOND, MESSAGE_BURST)),
+    )
+    .await;
     Some(())
 }
 
@@ -114,27 +119,27 @@ async fn run_extra<S: Io>(
     writer: Writer<S>,
     reader: Reader<S>,
     reporter: &Reporter,
-    pace: Option<Pace>,
+    limiter: Option<RateLimiter>,
 ) {
     let (outbox, inbox) = reporter.connection();
     let extra = reporter.new_link();
     if reporter.report(Event::Extra { link, extra, outbox }).await {
-        run(Socket::Extra(link, extra), writer, reader, inbox, reporter, pace).await;
+        run(Socket::Extra(link, extra), writer, reader, inbox, reporter, limiter).await;
         reporter.report(Event::ExtraGone { link, extra }).await;
     }
 }
 
-/// The two ways of a connection whose upgrade has been answered. It is read no faster than its bytes' pace.
+/// Splits an upgraded connection into reader and writer. Reads are rate-limited in bytes.
 pub(crate) async fn open<S: Io>(
     stream: S,
     early: Bytes,
     config: WebSocketConfig,
-) -> (Writer<Paced<S>>, Reader<Paced<S>>) {
-    let stream = Paced::new(stream, Pace::new(BYTES_PER_SECOND, BYTE_BURST));
+) -> (Writer<RateLimited<S>>, Reader<RateLimited<S>>) {
+    let stream = RateLimited::new(stream, RateLimiter::new(BYTES_PER_SECOND, BYTE_BURST));
     WebSocketStream::from_partially_read(stream, early.into(), Role::Server, Some(config)).await.split()
 }
 
-/// Runs a connection that has said hello: answer, link.
+/// Runs a connection that has sent its hello: answer, link.
 async fn accept<S: Io>(
     mut writer: Writer<S>,
     reader: Reader<S>,
@@ -148,12 +153,12 @@ async fn accept<S: Io>(
     let why = match inbox.next().await {
         Some(Command::Answer { bytes, open }) => {
             inbox.written(bytes.len());
-            // From before the answer is out: who has it may ask for extra sockets.
+            // From before the answer is sent: a client that has it may ask for extra sockets.
             let _entered = name.filter(|_| open).and_then(|name| reporter.extras.enter(name, link));
             match tokio::time::timeout(LAST_WORDS, writer.send(Message::binary(bytes))).await {
                 Ok(Ok(())) if open => {
-                    let pace = Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
-                    run(Socket::Main(link), writer, reader, inbox, reporter, Some(pace)).await
+                    let limiter = RateLimiter::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
+                    run(Socket::Main(link), writer, reader, inbox, reporter, Some(limiter)).await
                 }
                 Ok(Ok(())) => finish(writer).await,
                 Ok(Err(error)) => failed(&error),
@@ -166,7 +171,7 @@ async fn accept<S: Io>(
     Some(())
 }
 
-/// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
+/// Connects to a server. The link has the id 0, and its first arrival is the answer or `Gone`.
 pub fn connect(
     to: SocketAddr,
     host: &str,
@@ -201,7 +206,7 @@ pub fn connect(
     Ok(TaskEndpoint::new(Carrier::Stream, any, (reporter, events), Some((CALL, outbox)), ()))
 }
 
-/// Where a link's sockets lead.
+/// The server of a link's sockets.
 struct Server {
     to: SocketAddr,
     tls: Option<(tokio_rustls::TlsConnector, ServerName<'static>)>,
@@ -219,7 +224,7 @@ impl Server {
         }
     }
 
-    /// Opens an extra socket and runs it. A server that has none to give is not asked again: the link goes on without.
+    /// Opens an extra socket and runs it. A server that refuses one is not asked again: the link goes on without.
     async fn run_extra(self: Arc<Server>, reporter: Reporter) {
         match self.reach().await {
             Ok(Reached::Plain(stream)) => self.call_extra(stream, &reporter).await,
@@ -269,13 +274,13 @@ async fn call<S: Io>(
             }
         }
         Ok(Ok(_)) => Gone::Limit("the answer is too long"),
-        // A server that closes before it has answered does not want to talk to us.
+        // A server that closes before it has answered refuses us.
         Ok(Err(WsError::ConnectionClosed | WsError::Protocol(_))) | Err(_) => Gone::NoAnswer,
         Ok(Err(error)) => failed(&error),
     }
 }
 
-/// What a connection runs over: TCP, or TLS on top of it.
+/// The stream below a connection: TCP, or TLS on top of it.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
@@ -283,7 +288,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
 pub(crate) type Writer<S> = SplitSink<WebSocketStream<S>, Message>;
 pub(crate) type Reader<S> = SplitStream<WebSocketStream<S>>;
 
-/// The next message; the bytes if it is a binary one. Pings and pongs are the library's business.
+/// The next message; the bytes if it is a binary one. The library handles pings and pongs.
 async fn next<S: Io>(reader: &mut Reader<S>) -> Result<Option<Vec<u8>>, WsError> {
     match reader.next().await.ok_or(WsError::ConnectionClosed)?? {
         Message::Binary(bytes) => Ok(Some(bytes.into())),
@@ -301,12 +306,12 @@ async fn next_binary<S: Io>(reader: &mut Reader<S>) -> Result<Vec<u8>, WsError> 
     }
 }
 
-/// What a socket is for.
+/// The purpose of a socket.
 #[derive(Clone, Copy)]
 enum Socket {
     /// The stream of a link.
     Main(LinkId),
-    /// Datagrams of a link, and which of its extra sockets this is.
+    /// Datagrams of a link, and the id of this extra socket.
     Extra(LinkId, LinkId),
 }
 
@@ -333,9 +338,9 @@ async fn run<S: Io>(
     reader: Reader<S>,
     mut inbox: Inbox,
     reporter: &Reporter,
-    pace: Option<Pace>,
+    limiter: Option<RateLimiter>,
 ) -> Gone {
-    let reading = Running::spawn(read(socket, reader, reporter.clone(), pace));
+    let reading = Running::spawn(read(socket, reader, reporter.clone(), limiter));
     let end = inbox.end();
     let why = tokio::select! {
         why = write(writer, inbox) => why,
@@ -345,8 +350,13 @@ async fn run<S: Io>(
     why
 }
 
-/// Hands over what arrives, no faster than the pace; says when the connection has ended.
-async fn read<S: Io>(socket: Socket, mut reader: Reader<S>, reporter: Reporter, mut pace: Option<Pace>) {
+/// Passes on messages, rate-limited; reports the end of the connection.
+async fn read<S: Io>(
+    socket: Socket,
+    mut reader: Reader<S>,
+    reporter: Reporter,
+    mut limiter: Option<RateLimiter>,
+) {
     let why = loop {
         match tokio::time::timeout(IDLE, next(&mut reader)).await {
             Ok(Ok(Some(bytes))) => {
@@ -358,14 +368,14 @@ async fn read<S: Io>(socket: Socket, mut reader: Reader<S>, reporter: Reporter, 
             Ok(Err(error)) => break failed(&error),
             Err(_) => break Gone::Limit("nothing came for too long"),
         }
-        if let Some(wait) = pace.as_mut().and_then(|pace| pace.take(Instant::now(), 1)) {
+        if let Some(wait) = limiter.as_mut().and_then(|limiter| limiter.take(Instant::now(), 1)) {
             tokio::time::sleep(wait).await;
         }
     };
     reporter.report(socket.ends(why)).await;
 }
 
-/// Writes what the link or talk wants; several messages share a flush.
+/// Writes the messages of a link or raw WebSocket; several share a flush.
 pub(crate) async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gone {
     loop {
         let Some(command) = inbox.next().await else { return finish(writer).await };
@@ -405,7 +415,7 @@ pub(crate) fn failed(error: &WsError) -> Gone {
         WsError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => Gone::Closed,
         WsError::AttackAttempt => Gone::Limit("only binary messages are taken"),
         WsError::Capacity(_) => Gone::Limit("a message is too long"),
-        // A server says why in a sentence.
+        // The server's reason is a sentence in the body.
         WsError::Http(response) => {
             let why = response.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
             Gone::Failed(format!("{} {}", response.status(), why.trim()).trim_end().to_owned())

@@ -1,4 +1,4 @@
-//! WebTransport: what QUIC gives, for browsers. A listener of its own, which answers as HTTP/3 does.
+//! WebTransport: QUIC's datagrams and streams for browsers. A listener of its own, which answers as HTTP/3 does.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,13 +22,13 @@ use crate::site::Origins;
 use crate::tasks::{Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{self, Certificate, Trust};
 
-/// The request must be here by then.
+/// The time-out of the request.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
 
-/// With so many handshakes under way, a client must show that it receives at its address before it gets more.
+/// From this many handshakes on, a client must first prove its source address.
 const RETRY_ABOVE: usize = 64;
 
-/// With so many, nobody new is heard.
+/// From this many handshakes on, new ones are refused.
 const MAX_OPENING: usize = 1_024;
 
 /// HTTP/3 has streams of its own: the request, control, and two for header compression.
@@ -109,7 +109,7 @@ async fn open(incoming: IncomingSession, origins: &Origins) -> Option<Connection
     request.accept().await.ok()
 }
 
-/// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
+/// Connects to a server. The link has the id 0, and its first arrival is the answer or `Gone`.
 pub fn connect(authority: &str, trust: Trust, hello: Vec<u8>) -> io::Result<TaskEndpoint<()>> {
     let tls = tls::client_config(trust, &[b"h3"]).map_err(io::Error::other)?;
     let config = ClientConfig::builder()
@@ -125,7 +125,7 @@ pub fn connect(authority: &str, trust: Trust, hello: Vec<u8>) -> io::Result<Task
     tokio::spawn(async move {
         let connecting = async { endpoint.connect(url).await.map(Arc::new).map_err(io::Error::other) };
         call(connecting, CALL, hello, inbox, report).await;
-        // The last words need the endpoint until they are out.
+        // Keeps the endpoint until its final packets are out.
         endpoint.wait_idle().await;
     });
     let ours = Some((CALL, outbox));
@@ -167,7 +167,7 @@ impl Session for Arc<Connection> {
     }
 
     fn send(&self, datagram: Vec<u8>) {
-        // Too long cannot be; a lost connection is noticed elsewhere.
+        // A datagram is never too long; a lost connection is noticed elsewhere.
         let _ = self.send_datagram(datagram);
     }
 

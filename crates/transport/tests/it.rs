@@ -1,4 +1,4 @@
-//! Real sockets: every transport, the door, and the limits. One test binary.
+//! Real sockets: every transport, the hello verifier, and the limits. One test binary.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real sockets, threads and clocks")]
 
 #[path = "it/busy.rs"]

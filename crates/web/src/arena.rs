@@ -1,4 +1,4 @@
-//! Arena on a page: from the state in lockstep, and from what a view knows in a room. Both are entities, drawn by the same code.
+//! Arena on a page: draws the state in lockstep, or a view's entities in a room, with the same code.
 
 mod ears;
 mod hands;
@@ -20,12 +20,12 @@ use hands::Hands;
 use hud::{Hud, Standings};
 use picture::{Camera, Mine};
 
-/// A page has no use for more seats.
+/// The most seats on a page.
 const MAX_PLAYERS: u16 = 64;
 
-/// Entities that are known.
+/// Entities that are visible.
 trait Sight {
-    /// Those of a type, and their numbers.
+    /// Those of one type, with their numbers.
     fn each<E: Entity>(&self) -> impl Iterator<Item = (u32, E)>;
 }
 
@@ -35,7 +35,7 @@ impl Sight for Scene {
     }
 }
 
-/// What is remembered from one frame to the next.
+/// State that is kept between frames.
 pub struct Memory {
     /// The entities of a state.
     scene: Scene,
@@ -55,7 +55,7 @@ impl Default for Memory {
     }
 }
 
-/// What a session or a room begins with, and how many seats it has.
+/// The setup of a new session or room, and its number of seats.
 fn setup(options: &Options, seed: u64) -> (Setup, u16) {
     let seats = options.players.clamp(1, MAX_PLAYERS);
     let bots = if options.bots { QUICK_BOTS } else { 0 };
@@ -64,7 +64,7 @@ fn setup(options: &Options, seed: u64) -> (Setup, u16) {
     (options.wanted(seed, seats).map_or_else(quick, of_scenario), seats)
 }
 
-/// The state's time.
+/// The time of a state.
 fn millis(tick: Tick) -> u64 {
     Arena::RATE.due_micros(tick) / 1_000
 }

@@ -1,4 +1,4 @@
-//! The client as JavaScript holds it.
+//! The client, as an object for JavaScript.
 
 use sametick_arena::Arena;
 use sametick_client::{Attempt, Carried};
@@ -24,7 +24,7 @@ pub struct Client {
 
 #[wasm_bindgen]
 impl Client {
-    /// A client that dials at once. Options are JSON; throws a sentence if something is wrong with them.
+    /// Creates a client, which dials at once. Options are JSON; throws a sentence if they are invalid.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str) -> Result<Client, String> {
         let options = Options::from_json(options)?;
@@ -68,8 +68,8 @@ impl Client {
         self.played.timeout(time(now_us));
     }
 
-    /// What is held now: 1 up, 2 down, 4 left, 8 right, 16 the action button; where the pointer is, in the units of frames, NaN if
-    /// nowhere; and what is built: 0 nothing, 1 a wall, 2 a crate, 3 it is taken away.
+    /// The controls: 1 up, 2 down, 4 left, 8 right, 16 the action button; the pointer in the units of frames, NaN if it
+    /// is nowhere; and what to build: 0 nothing, 1 a wall, 2 a crate, 3 remove.
     pub fn controls(&mut self, held: u32, x: f32, y: f32, build: u32) {
         let desk = self.played.desk_mut();
         desk.held = Held(held);
@@ -82,19 +82,20 @@ impl Client {
         self.played.desk_mut().press();
     }
 
-    /// Comes as whoever has this token, from the next connection on. What is no token changes nothing.
+    /// Uses this identity token from the next connection on. An invalid token changes nothing.
     pub fn come_as(&mut self, token: &str) {
         if let Some(token) = Token::from_hex(token) {
             self.played.come_as(token);
         }
     }
 
-    /// Plays on as another character.
+    /// Switches to another character.
     pub fn choose_character(&mut self, name: &str) {
         self.played.choose_character(name);
     }
 
-    /// Puts a bad network in front of the own link, such as "rtt=100ms,jitter=20ms,loss=5%"; none if empty. Throws a sentence.
+    /// Puts a simulated bad network in front of the link, such as "rtt=100ms,jitter=20ms,loss=5%"; none if empty.
+    /// Throws a sentence.
     pub fn netem(&mut self, profile: &str) -> Result<(), String> {
         let profile = match profile {
             "" => None,
@@ -104,7 +105,7 @@ impl Client {
         Ok(())
     }
 
-    /// Cuts the connection and dials again after so long.
+    /// Cuts the connection and dials again after this time.
     pub fn drop(&mut self, now_us: f64, for_ms: f64) {
         self.played.drop_link(time(now_us), (for_ms * 1_000.0) as u64);
     }
@@ -114,9 +115,9 @@ impl Client {
         self.played.leave(time(now_us));
     }
 
-    /// What is wanted next: 0 nothing until `wake_at`, 1 dial `route` as `attempt` with `bytes` as the hello, 2 send the datagram
-    /// `bytes`, 3 send `bytes` on `lane`, 4 hang up `attempt`, 5 show `frame`, 6 show `status`, 7 show `hud`, 8 show `diagnostics`,
-    /// 9 nothing more, ever, 10 remember `who`.
+    /// The next thing to do: 0 nothing until `wake_at`, 1 dial `route` as `attempt` with `bytes` as the hello, 2 send
+    /// the datagram `bytes`, 3 send `bytes` on `lane`, 4 hang up `attempt`, 5 show `frame`, 6 show `status`, 7 show
+    /// `hud`, 8 show `diagnostics`, 9 nothing ever again, 10 store `who`.
     pub fn poll(&mut self, now_us: f64) -> u32 {
         self.played.poll(time(now_us))
     }
@@ -161,51 +162,51 @@ impl Client {
         self.played.ghost()
     }
 
-    /// What there is to hear since the last frame, as bits.
+    /// The sound events since the last frame, as bits.
     pub fn events(&self) -> u32 {
         self.played.desk().events
     }
 
-    /// What the client is doing, as JSON.
+    /// The status of the client, as JSON.
     pub fn status(&self) -> String {
         to_json(&self.played.desk().status)
     }
 
-    /// What brings the player back to their seat from another page, in hexadecimal; empty if nothing does yet. Another one after every
-    /// connection, which is a change of [`Client::status`], too. A secret.
+    /// The claim that resumes the player's seat from another page, in hexadecimal; empty if there is none yet. It
+    /// changes with every connection, which also counts as a change of [`Client::status`]. A secret.
     pub fn claim(&self) -> String {
         self.played.claim().map(|claim| to_hex(&claim)).unwrap_or_default()
     }
 
-    /// The newest messages of this client and its server, a line of JSON each, as `--trace` of the command writes them. `unix_ms`
-    /// is what a wall clock says now.
+    /// The newest messages of this client and its server, a line of JSON each, as `--trace` of the command writes them.
+    /// `unix_ms` is the present Unix time.
     pub fn messages(&self, now_us: f64, unix_ms: f64) -> String {
         self.played.messages(time(now_us), (unix_ms * 1_000.0) as u64)
     }
 
-    /// Brings a copy of the session, in case the server has nothing of it. Said before anything else; throws a sentence if the copy does
-    /// not fit.
+    /// Offers a copy of the session, in case the server has lost it. Call it before anything else; throws a sentence if
+    /// the copy does not fit.
     pub fn bring(&mut self, save: &[u8]) -> Result<(), String> {
         self.played.bring(copies::from_bytes(save)?)
     }
 
-    /// A copy of the session as it is confirmed, as the bytes of a save; empty if there is none, as in a room.
+    /// A copy of the confirmed state of the session, as the bytes of a save; empty if there is none, as in a room.
     pub fn copy(&self, unix_ms: f64) -> Vec<u8> {
         let copy = self.played.copy();
         copy.and_then(|copy| copies::to_bytes(&copy, unix_ms as u64)).unwrap_or_default()
     }
 
-    /// What is shown in words and numbers, as JSON.
+    /// The HUD, as JSON.
     pub fn hud(&self) -> String {
         self.played.desk().hud.clone()
     }
 
-    /// Who the player is, as JSON.
+    /// The player's identity, as JSON.
     pub fn who(&self) -> String {
         to_json(&self.played.desk().persona)
     }
 
-    /// How the connection and this machine are doing, as JSON.
+    /// Diagnostics of the connection and this machine, as JSON.
     pub fn diagnostics(&self) -> String {
         self.played.desk().diagnostics.clone()
     }

@@ -1,4 +1,4 @@
-//! Copies of sessions for a browser to keep: the bytes are those of a save, which native tools read as well (docs/saves.md).
+//! Session copies for the browser's storage: the bytes of a save, which native tools read as well (docs/saves.md).
 
 use sametick_client::SessionCopy;
 use sametick_lockstep::rows::Table;
@@ -8,11 +8,11 @@ use sametick_store::log::Header;
 use sametick_store::save::{MAX_SAVE_BYTES, Save, SaveInfo, SessionKey};
 use serde::Serialize;
 
-/// What a page shows of a save.
+/// The description of a save for a page.
 #[derive(Debug, Serialize)]
 pub struct PageSave {
     game: String,
-    /// The session as stores call it.
+    /// The id of the session in stores.
     id: String,
     session: String,
     build: String,
@@ -22,7 +22,7 @@ pub struct PageSave {
     saved_unix_ms: u64,
 }
 
-/// The bytes of a copy that is kept at this time.
+/// Encodes a copy that is stored at this time.
 pub fn to_bytes(copy: &SessionCopy, saved_unix_ms: u64) -> Option<Vec<u8>> {
     let SessionCopy { facts, started_unix_ms, save } = copy;
     let header = Header {
@@ -66,7 +66,7 @@ fn read(bytes: &[u8]) -> Result<Save, String> {
     Ok(save)
 }
 
-/// What the bytes of a save say of themselves; a sentence if they are none.
+/// Describes a save from its bytes; a sentence if they are invalid.
 pub fn describe(bytes: &[u8]) -> Result<PageSave, String> {
     let SaveInfo { game, session_id, session, build, tick, seats, started_unix_ms, saved_unix_ms, .. } =
         read(bytes)?.info;
@@ -74,7 +74,7 @@ pub fn describe(bytes: &[u8]) -> Result<PageSave, String> {
     Ok(PageSave { game, id: session_id, session, build, tick, seats, started_unix_ms, saved_unix_ms })
 }
 
-/// A copy from its bytes; a sentence if they are none.
+/// Decodes a copy; a sentence if the bytes are invalid.
 pub fn from_bytes(bytes: &[u8]) -> Result<SessionCopy, String> {
     let Save { info, state, table } = read(bytes)?;
     let table = Table::from_bytes(&table).map_err(|_| "the save does not say who sat where")?;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_comes_back_from_its_bytes_and_says_what_it_is_of() {
+    fn a_copy_round_trips_and_describes_its_session() {
         let bytes = to_bytes(&copy(), 1_800_000_009_000).unwrap();
         assert_eq!(from_bytes(&bytes).unwrap(), copy());
         let page = describe(&bytes).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_copy_says_why() {
+    fn invalid_bytes_are_refused_with_a_reason() {
         let bytes = to_bytes(&copy(), 5).unwrap();
         let why = |bytes: &[u8]| describe(bytes).unwrap_err();
         assert!(why(b"dear diary").contains("not a save"));

@@ -1,4 +1,4 @@
-//! A game that bots play by themselves, for a page to show before anybody plays: the same step as in a session.
+//! A demo game played by bots, for a page to show before the player joins: it uses the same step function as a session.
 
 use sametick_arena::Arena;
 use sametick_pong::{Phase, Pong};
@@ -9,20 +9,20 @@ use crate::played::numbers;
 use crate::screen::Pictured;
 use crate::to_json;
 
-/// Bots wait for people before they begin; nobody looks at that.
+/// Bots wait for players before they start; these ticks are skipped.
 const MOST_TICKS_BEFORE: u32 = 1_200;
 
 /// By then bots have met.
 const TICKS_BEFORE: u32 = 300;
 
-/// A game of bots.
+/// A demo game.
 #[wasm_bindgen]
 pub struct Demo {
     shown: Box<dyn Exhibit>,
     events: u32,
 }
 
-/// A game of bots, whichever it is.
+/// A demo of any game.
 trait Exhibit {
     fn step(&mut self) -> u32;
     fn tick(&self) -> Tick;
@@ -43,7 +43,7 @@ impl<G: Pictured> Stage<G> {
         Stage { state: G::new(setup), tick: Tick::ZERO, nobody: Inputs::new(), memory: Default::default() }
     }
 
-    /// In full swing from the first frame.
+    /// Advances the game until there is action from the first frame on.
     fn swing(mut self, most: u32, swings: impl Fn(&G) -> bool) -> Box<Stage<G>> {
         for _ in 0..most {
             if swings(&self.state) {
@@ -84,7 +84,7 @@ impl<G: Pictured> Exhibit for Stage<G> {
 
 #[wasm_bindgen]
 impl Demo {
-    /// A game in full swing, for so many players: pong, or arena.
+    /// A demo of pong or arena with this many players, in full action.
     #[wasm_bindgen(constructor)]
     pub fn new(game: &str, players: u8, seed: f64) -> Result<Demo, String> {
         let seed = seed as u64;
@@ -114,17 +114,17 @@ impl Demo {
         Ok(Demo { shown, events: 0 })
     }
 
-    /// The next tick.
+    /// Simulates the next tick.
     pub fn step(&mut self) {
         self.events = self.shown.step();
     }
 
-    /// Its number.
+    /// The number of the tick.
     pub fn tick(&self) -> u32 {
         self.shown.tick().0
     }
 
-    /// How many there are in a second.
+    /// The ticks per second.
     pub fn ticks_per_second(&self) -> u32 {
         self.shown.rate()
     }
@@ -134,12 +134,12 @@ impl Demo {
         self.shown.frame()
     }
 
-    /// What there is to see of the last step, as of a client.
+    /// The sound events of the last step, as those of a client.
     pub fn events(&self) -> u32 {
         self.events
     }
 
-    /// Words and numbers, as those of a client.
+    /// The HUD, as that of a client.
     pub fn hud(&self) -> String {
         self.shown.hud()
     }
@@ -151,7 +151,7 @@ mod tests {
     use crate::screen::Shape;
 
     #[test]
-    fn bots_are_in_full_swing_from_the_first_frame_and_make_points() {
+    fn bots_of_pong_play_and_score_from_the_first_frame() {
         for players in 2..=4 {
             let mut demo = Demo::new("pong", players, 7.0).unwrap();
             assert!(demo.hud().contains(r#""phase":"playing""#));

@@ -1,4 +1,4 @@
-//! How the connection and this machine are doing, as pages are told.
+//! Diagnostics of the connection and this machine, as pages get them.
 
 use sametick_client::Totals;
 use sametick_lockstep::diagnostics::Reading;
@@ -9,19 +9,19 @@ use sametick_sim::{Game, StateHash, Tick, Time};
 use sametick_wire::LinkStats;
 use serde::Serialize;
 
-/// Over how many readings a rate is taken: a second.
+/// The number of readings for a rate: a second.
 const RATED: usize = 4;
 
-/// More than this behind what was predicted is seen (V5).
+/// A larger prediction error is visible (V5).
 const MAX_ERROR_MS: f32 = 30.0;
 
-/// The figures of now; counts are totals.
+/// The present figures; counts are totals.
 #[derive(Debug, Default, Serialize)]
 pub struct Figures {
     tick: u32,
     confirmed: u32,
     depth: u32,
-    /// Of the confirmed state.
+    /// The hash of the confirmed state.
     hash: String,
     verdict: &'static str,
     readings: Vec<Reading>,
@@ -44,7 +44,7 @@ pub struct Figures {
     room: Option<RoomFigures>,
 }
 
-/// What only a room has.
+/// Figures of a room only.
 #[derive(Debug, Serialize)]
 pub struct RoomFigures {
     snapshot_bytes: usize,
@@ -59,7 +59,7 @@ pub struct RoomFigures {
     entities: usize,
     frozen_ms: f64,
     lead_ticks: u32,
-    /// How long before the newest update everything that is kept was safe.
+    /// The age of the stored state, relative to the newest update.
     saved_ms: Option<f64>,
     #[serde(skip)]
     bytes: u64,
@@ -72,12 +72,12 @@ struct Error {
     max: f32,
 }
 
-/// Bytes counted lately.
+/// Recent byte counts.
 #[derive(Debug, Default)]
 pub struct Counted([Option<(Time, u64)>; RATED]);
 
 impl Figures {
-    /// Those of a session in lockstep.
+    /// The figures of a session in lockstep.
     pub fn of_peer<G: Game>(peer: &Peer<G>) -> Option<Figures> {
         let ((tick, _), (confirmed, state)) = (peer.shown()?, peer.confirmed()?);
         let (stats, measured) = (peer.stats(), peer.diagnostics());
@@ -106,7 +106,7 @@ impl Figures {
         })
     }
 
-    /// Those of a room.
+    /// The figures of a room.
     pub fn of_view<G: Hosted>(view: &View<G>) -> Figures {
         let stats = view.stats();
         let errors = stats.errors;
@@ -144,7 +144,7 @@ impl Figures {
         }
     }
 
-    /// Adds what all links and the open one have counted.
+    /// Adds the statistics of all earlier links and of the open one.
     #[must_use]
     pub fn with(mut self, totals: Totals, link: LinkStats, counted: &Counted) -> Figures {
         if let Some(room) = &mut self.room {
@@ -160,13 +160,13 @@ impl Figures {
     }
 }
 
-/// How long a tick is after an earlier one.
+/// The time from an earlier tick to this one.
 fn since_us<G: Game>(tick: Tick, earlier: Tick) -> f64 {
     G::RATE.due_micros(tick).saturating_sub(G::RATE.due_micros(earlier)) as f64
 }
 
 impl Counted {
-    /// The next reading of what a room has counted.
+    /// Adds a reading of a room's figures.
     pub fn count(&mut self, now: Time, figures: &Figures) {
         if let Some(room) = &figures.room {
             self.0.rotate_left(1);

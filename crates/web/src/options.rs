@@ -1,4 +1,4 @@
-//! What a page says when it begins, as JSON.
+//! The options of a page, as JSON.
 
 use sametick_sim::contest::Wanted;
 use sametick_wire::Carrier;
@@ -11,69 +11,70 @@ use serde::Deserialize;
 /// In place of the git commit: the committed module cannot know in which commit it will be.
 pub const COMMIT: &str = "browser";
 
-/// The most bytes of a claim: twice those of the longest that there is.
+/// The most bytes of a claim: twice the longest that exists.
 const MAX_CLAIM: usize = 128;
 
-/// How to play, where, and as whom.
+/// Which game to join, where, and with which identity.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// The game's name.
     pub game: String,
-    /// Who decides.
+    /// Where the game is simulated.
     #[serde(default)]
     pub mode: Mode,
     /// The session's name, or the room's.
     pub session: String,
     /// The player's name.
     pub name: String,
-    /// The ways to the server, the best first.
+    /// The routes to the server, the best first.
     pub routes: Vec<Route>,
-    /// The root key in hexadecimal, where a passphrase is asked for.
+    /// The root key in hexadecimal, if there is a passphrase.
     pub key: Option<String>,
-    /// Who the player is: 32 hexadecimal digits that the server gave before.
+    /// The identity token: 32 hexadecimal digits that the server assigned before.
     #[serde(default)]
     pub token: Option<String>,
-    /// What brings the player back to a seat that another page of this tab had, in hexadecimal.
+    /// The claim to a seat that another page of this tab had, in hexadecimal.
     #[serde(default)]
     pub claim: Option<String>,
-    /// What the host of a session gave to show who one is, in hexadecimal. It decides about everything else.
+    /// The pass that the host of a session has issued, in hexadecimal. It overrides all else.
     #[serde(default)]
     pub pass: Option<String>,
-    /// How many players the session is for, if it has to be begun.
+    /// The number of players of a new session.
     pub players: u16,
     /// Whether bots play.
     pub bots: bool,
-    /// Which of the game's [scenarios](sametick_sim::contest::Contest::SCENARIOS) it is then. Without one a game has no end of its own.
+    /// The [scenario](sametick_sim::contest::Contest::SCENARIOS) of a new session. Without one a game has no end of its
+    /// own.
     #[serde(default)]
     pub scenario: Option<String>,
-    /// Where all its randomness comes from then; another one each time if this is not said.
+    /// The seed of a new session; random if none.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// Whether strangers may be shown it.
+    /// Whether the session is listed.
     pub listed: bool,
-    /// Only watch.
+    /// Only spectate.
     pub watch: bool,
     /// Milliseconds of Unix time.
     pub unix_ms: f64,
-    /// The time that goes with it, as in every call.
+    /// The same moment on the clock of every call.
     pub now_us: f64,
     /// 64 hexadecimal digits from the browser's randomness.
     pub random: String,
 }
 
-/// Who decides what happens.
+/// Where the game is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Every machine computes everything.
+    /// On every client.
     #[default]
     Lockstep,
-    /// A host does.
+    /// On a host.
     Room,
 }
 
-/// A way to the server.
+/// A route to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
@@ -84,7 +85,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// As pages call it.
+    /// Its name in pages.
     pub fn name(self) -> &'static str {
         match self {
             Route::WebTransport => "webtransport",
@@ -102,7 +103,7 @@ impl Route {
 }
 
 impl Options {
-    /// Reads what a page says.
+    /// Parses the options.
     pub fn from_json(json: &str) -> Result<Options, String> {
         let options: Options = serde_json::from_str(json).map_err(|error| format!("bad options: {error}"))?;
         if options.routes.is_empty() {
@@ -122,23 +123,23 @@ impl Options {
         }
     }
 
-    /// What the scenario asks for, if there is one.
+    /// The parameters of the scenario, if there is one.
     pub fn wanted(&self, seed: u64, seats: u16) -> Option<Wanted<'_>> {
         let scenario = Some(self.scenario.as_deref()?);
         Some(Wanted { seed, seats, scenario, difficulty: 1 })
     }
 
-    /// Who the player is. What is no token is as if there were none.
+    /// The identity token. An invalid one counts as none.
     pub fn token(&self) -> Option<Token> {
         self.token.as_deref().and_then(Token::from_hex)
     }
 
-    /// What brings the player back to their seat. What is no claim is as if there were none.
+    /// The claim to a seat. An invalid one counts as none.
     pub fn claim(&self) -> Option<Vec<u8>> {
         self.claim.as_deref().and_then(|digits| read_hex(digits, MAX_CLAIM))
     }
 
-    /// What shows as whom the player comes.
+    /// The pass that identifies the player.
     pub fn pass(&self) -> Result<Option<Vec<u8>>, String> {
         let digits = self.pass.as_deref().unwrap_or_default();
         let pass = read_hex(digits, MAX_PASS)

@@ -1,15 +1,15 @@
-//! Who a player is, as pages are told.
+//! A player's identity, as pages get it.
 
 use sametick_room::View;
 use sametick_sim::replica::Hosted;
 use serde::Serialize;
 
-/// Who a player is. It has a secret in it, so it is never shown as a whole.
+/// A player's identity. It holds a secret, so it is never shown as a whole.
 #[derive(Clone, PartialEq, Serialize)]
 pub struct Persona {
     token: Option<String>,
     bad_token: Option<String>,
-    /// The character that plays; empty where there are none.
+    /// The active character; empty where there are none.
     active: String,
     characters: Vec<Character>,
 }
@@ -21,7 +21,7 @@ struct Character {
 }
 
 impl Persona {
-    /// What a view knows of its player. What was kept of a character is read by the game.
+    /// The identity that a view knows. The game decodes what is stored of a character.
     pub fn of_view<G: Hosted, L: Serialize>(view: &View<G>, life: impl Fn(&[u8]) -> L) -> Persona {
         let characters = view.characters();
         let all = characters.all.iter().map(|(name, kept)| Character {

@@ -1,4 +1,4 @@
-//! A game that is played in a page: the client, what its player does, and what the page has not been told yet.
+//! A game in a page: the client, the player's controls, and the changes that the page has not been told of yet.
 
 use std::cell::RefCell;
 
@@ -14,16 +14,16 @@ use crate::screen::{Controls, Held, OnScreen, Shape};
 use crate::status::{Around, PageStatus};
 use crate::{time, to_json};
 
-/// For so many ticks a press counts: one that is lost with an input would be felt.
+/// A press of the button counts for this many ticks, so that it survives a lost input.
 const PRESS_TICKS: u32 = 5;
 
-/// What is kept of the messages with the server: some minutes of pong, most of a minute in a crowded room.
+/// The size of the message log: some minutes of pong, most of a minute in a crowded room.
 const MESSAGES_BYTES: usize = 1 << 20;
 
-/// How often diagnostics are told.
+/// The interval of diagnostics.
 const DIAGNOSTICS_US: u64 = 250_000;
 
-/// What [`Playing::poll`] answers.
+/// The results of [`Playing::poll`].
 pub(crate) mod wanted {
     pub const NOTHING: u32 = 0;
     pub const DIAL: u32 = 1;
@@ -38,12 +38,12 @@ pub(crate) mod wanted {
     pub const WHO: u32 = 10;
 }
 
-/// What goes to and from the page, whatever is played.
+/// State between client and page that does not depend on the game.
 pub(crate) struct Desk {
     pub held: Held,
     pub pointer: Option<[f32; 2]>,
     pub build: u32,
-    /// For how many ticks a press still counts.
+    /// Ticks for which a press still counts.
     press_ticks: u32,
     pub buf: Vec<u8>,
     pub attempt: Attempt,
@@ -70,7 +70,7 @@ impl Desk {
     }
 }
 
-/// A game that is played, whichever it is.
+/// A running game, of any type.
 pub(crate) trait Playing {
     fn desk(&self) -> &Desk;
     fn desk_mut(&mut self) -> &mut Desk;
@@ -91,7 +91,7 @@ pub(crate) trait Playing {
     fn ghost(&mut self) -> Vec<f32>;
 }
 
-/// A game that is played.
+/// A running game.
 pub(crate) struct Played<S: OnScreen> {
     client: Client<S>,
     session: String,
@@ -99,7 +99,7 @@ pub(crate) struct Played<S: OnScreen> {
     desk: Desk,
     diagnostics_at: Time,
     counted: Counted,
-    /// A frame was looked at and has not been told of yet.
+    /// A frame is ready and the page has not been told of it yet.
     fresh: bool,
     memory: S::Memory,
     ghost_memory: S::Memory,
@@ -109,7 +109,7 @@ pub(crate) struct Played<S: OnScreen> {
 impl<S: OnScreen> Played<S> {
     pub fn new(options: &Options) -> Result<Played<S>, String> {
         let (now, random) = (time(options.now_us), options.random()?);
-        // A part of the randomness is for the seed of the session, which everybody gets to know.
+        // A part of the randomness is for the seed of the session, which becomes public.
         let [.., a, b, c, d, e, f, g, h] = random;
         let plan = Plan {
             session: options.session.clone(),
@@ -154,7 +154,7 @@ impl<S: OnScreen> Played<S> {
         })
     }
 
-    /// Something for the page to show that it has not been told.
+    /// A change that the page has not been told of.
     fn news(&mut self, now: Time) -> Option<u32> {
         let status = Some(self.page_status());
         if status != self.desk.status {
@@ -170,7 +170,7 @@ impl<S: OnScreen> Played<S> {
         let frame = side.frame(now)?;
         let due = now >= self.diagnostics_at;
         if frame != self.desk.shown && !self.fresh {
-            // After a session has begun anew, or a step back, there is nothing to hear.
+            // After a restart of the session, or a step back, there are no sound events.
             let heard = side.look(now, self.desk.shown, &mut self.memory);
             self.desk.events = if frame > self.desk.shown { heard } else { 0 };
             (self.desk.shown, self.fresh) = (frame, true);
@@ -196,7 +196,7 @@ impl<S: OnScreen> Played<S> {
         None
     }
 
-    /// When there is something new to show, if nothing happens before.
+    /// When there is a new frame, if nothing happens before.
     fn next_frame(&self, now: Time) -> Option<Time> {
         self.client.side().and_then(|side| side.next_frame(now))
     }

@@ -16,19 +16,19 @@ const BALL: f32 = 1.0;
 const PADDLES: f32 = 10.0;
 const WALLS: f32 = 20.0;
 
-/// What is shown in words and numbers.
+/// The HUD, as the page gets it.
 #[derive(Debug, Serialize)]
 pub struct Hud {
     game: &'static str,
     phase: &'static str,
-    /// Who serves, by seat.
+    /// The seat that serves.
     server: Option<u16>,
     winner: Option<u16>,
     points: u8,
     /// Whether no other game follows.
     once: bool,
     hits: u16,
-    /// What is counted before a serve: 3, 2, 1.
+    /// The countdown before a serve: 3, 2, 1.
     countdown: Option<u8>,
     court: Court,
     seats: Vec<Place>,
@@ -51,7 +51,7 @@ struct Place {
     you: bool,
 }
 
-/// Where the ball was, to tell a move from a jump.
+/// The last position of the ball, to tell a move from a jump.
 #[derive(Default)]
 pub struct Memory {
     ball: Option<(Tick, [f32; 2])>,
@@ -59,7 +59,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// How often the ball has jumped so far.
+    /// The number of jumps of the ball so far.
     fn on_ball(&mut self, tick: Tick, at: Option<[f32; 2]>) -> f32 {
         let ticks = |before: Tick| tick.0.abs_diff(before.0).max(1) as f32;
         let moved = match (self.ball, at) {
@@ -84,7 +84,7 @@ impl Pictured for Pong {
         let endless = || Setup { seed, players, ..Setup::default() };
         let wanted = options.wanted(seed, players.into());
         let setup = wanted.map_or_else(endless, |wanted| <Pong as Contest>::setup(&wanted));
-        // Where people come and go, another game follows.
+        // Where players come and go, another game follows.
         (Setup { bots: options.bots, once: false, ..setup }, players.into())
     }
 
@@ -185,7 +185,7 @@ fn bar_shape(id: f32, kind: f32, bar: Bar, tint: f32) -> Shape {
     Shape { tint, ..Shape::new(id, kind, bar.centre, bar.half.map(|half| 2.0 * half)) }
 }
 
-/// The bar of a wall that nobody defends: just outside of the court.
+/// The bar of a wall that no player defends: just outside of the court.
 fn solid(wall: Wall, half: [f32; 2]) -> Bar {
     let thin = DEPTH as f32 / UNIT as f32 / 2.0;
     let [x, y] = half;
@@ -230,7 +230,7 @@ mod tests {
     const STILL: Controls = Controls { held: Held(0), pointer: None, action: false, build: 0 };
 
     #[test]
-    fn a_court_of_two_has_two_paddles_two_walls_and_a_ball_that_moves_without_jumping() {
+    fn a_court_of_two_has_paddles_walls_and_a_ball() {
         let (mut pong, mut memory) = (playing(), Memory::default());
         let mut frames = vec![];
         for _ in 0..30 {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_before_a_serve_is_shown() {
+    fn the_countdown_before_a_serve_is_shown() {
         let (mut pong, mut inputs) = (Pong::new(&Setup { seed: 7, ..Setup::default() }), Inputs::new());
         let mut counted = vec![];
         inputs.set(Seat(0), Input::NONE.and_serve());
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_go_before_fingers_and_the_button_means_what_the_phase_makes_of_it() {
+    fn keys_override_the_pointer_and_the_button_fits_the_phase() {
         let pong = playing();
         let input = |controls: Controls| pong.input(Seat(0), &mut Memory::default(), &controls);
         assert_eq!(input(STILL), Input::NONE);

@@ -1,4 +1,4 @@
-//! What a game needs besides its rules to be played in a page: how it looks, and what keys and fingers mean.
+//! The interface of a game to a page: drawing, sounds and controls.
 
 use sametick_client::{SessionCopy, Side};
 use sametick_lockstep::message::Seated;
@@ -10,16 +10,16 @@ use crate::diagnostics::Figures;
 use crate::options::{COMMIT, Options};
 use crate::persona::Persona;
 
-/// What a player does with the machine's controls.
+/// The state of the player's controls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Controls {
     /// Keys that are down.
     pub held: Held,
-    /// Where the pointer is, in the units of frames.
+    /// The position of the pointer, in the units of frames.
     pub pointer: Option<[f32; 2]>,
     /// The action button was pressed a moment ago.
     pub action: bool,
-    /// What is built: 0 nothing, 1 and 2 a kind, 3 it is taken away.
+    /// What to build: 0 nothing, 1 and 2 a kind, 3 remove.
     pub build: u32,
 }
 
@@ -48,7 +48,7 @@ impl Held {
 /// A shape of a frame. Its numbers go to JavaScript in this order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
-    /// The same thing has the same number in every frame.
+    /// The id of the thing, the same in every frame.
     pub id: f32,
     /// What it is: see the table at the top of this crate.
     pub kind: f32,
@@ -60,13 +60,13 @@ pub struct Shape {
     pub w: f32,
     /// Its height.
     pub h: f32,
-    /// Another number: it has not moved here, it is here.
+    /// Changes when the shape jumps instead of moving.
     pub epoch: f32,
-    /// Whose it is: a seat, or -1.
+    /// Its player: a seat, or -1.
     pub tint: f32,
-    /// Where it looks, in radians.
+    /// The direction it faces, in radians.
     pub angle: f32,
-    /// How much is left of it, from 0 to 1.
+    /// Its health or the like, from 0 to 1.
     pub level: f32,
 }
 
@@ -74,7 +74,7 @@ impl Shape {
     /// How many numbers it has.
     pub const NUMBERS: usize = 10;
 
-    /// Something whole that is nobody's and looks nowhere.
+    /// A shape without player and direction, at full level.
     pub fn new(id: f32, kind: f32, [x, y]: [f32; 2], [w, h]: [f32; 2]) -> Shape {
         Shape { id, kind, x, y, w, h, epoch: 0.0, tint: -1.0, angle: 0.0, level: 1.0 }
     }
@@ -86,100 +86,100 @@ impl Shape {
     }
 }
 
-/// What is told of a player's side besides its status.
+/// The part of a side's status that is not the client's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Place {
-    /// Where the player sits.
+    /// The player's seat.
     pub seat: Option<u16>,
-    /// How much is caught up with, from 0 to 1.
+    /// The progress of catching up, from 0 to 1.
     pub progress: f32,
-    /// How many watch.
+    /// The number of spectators.
     pub watchers: u16,
-    /// How fast the session goes, in percent of its rate: less than 100 where the server has too much to do.
+    /// The speed of the session in percent of its rate: less than 100 if the server is overloaded.
     pub pace: u8,
 }
 
 /// A player's side of a session that a page can show.
 pub trait OnScreen: Side {
-    /// What is shown in words and numbers.
+    /// The HUD.
     type Hud: Serialize;
-    /// What has to be remembered from one frame to the next.
+    /// State that is kept between frames.
     type Memory: Default;
 
-    /// How many frames there are.
+    /// The frame rate.
     const FRAMES: TickRate;
 
-    /// How a page takes part.
+    /// The parameters of the join.
     fn join(options: &Options, seed: u64) -> Self::JoinAs;
 
-    /// The number of the frame to show now; none while there is nothing to see.
+    /// The number of the frame to show now; none before the first.
     fn frame(&self, now: Time) -> Option<Tick>;
 
-    /// When there is another one, if nothing else happens.
+    /// When the next frame is due, if nothing else happens.
     fn next_frame(&self, now: Time) -> Option<Time>;
 
-    /// Looks at a frame that comes after `since`: what there is to hear, as bits.
+    /// Advances to a frame after `since`: returns its sound events, as bits.
     fn look(&mut self, now: Time, since: Tick, memory: &mut Self::Memory) -> u32;
 
-    /// The shapes of what was looked at.
+    /// The shapes of that frame.
     fn draw(&self, memory: &mut Self::Memory, shapes: &mut Vec<Shape>);
 
-    /// The shapes of what is known for certain.
+    /// The shapes of the confirmed state.
     fn draw_ghost(&self, memory: &mut Self::Memory, shapes: &mut Vec<Shape>);
 
-    /// What is shown in words and numbers.
+    /// The HUD.
     fn hud(&self, memory: &Self::Memory) -> Option<Self::Hud>;
 
-    /// What the controls mean now.
+    /// The input for these controls.
     fn input(&self, memory: &mut Self::Memory, controls: &Controls) -> Self::Input;
 
-    /// What is told of it besides its status.
+    /// The part of its status that is not the client's.
     fn place(&self) -> Place;
 
-    /// How it is doing.
+    /// Its diagnostics.
     fn figures(&self) -> Option<Figures>;
 
-    /// Whether a copy can be brought to the session of this name; a sentence if not.
+    /// Checks whether a copy can be offered to the session of this name; a sentence if not.
     fn check_copy(_copy: &SessionCopy, _session: &str) -> Result<(), String> {
-        Err("nobody brings a room: the server decides what happens in it".into())
+        Err("a room cannot be brought: the server decides what happens in it".into())
     }
 
-    /// Who the player is, where players are known.
+    /// The player's identity, where players have one.
     fn persona(&self) -> Option<Persona> {
         None
     }
 
-    /// Plays on as another character, where players have several.
+    /// Switches to another character, where players have several.
     fn choose_character(&mut self, _name: &str) {}
 }
 
 /// A game whose state can be shown in a page.
 pub trait Pictured: Game {
-    /// What is shown in words and numbers.
+    /// The HUD.
     type Hud: Serialize;
-    /// What has to be remembered from one frame to the next.
+    /// State that is kept between frames.
     type Memory: Default;
 
-    /// What a session begins with, and how many seats it has.
+    /// The setup of a new session, and its number of seats.
     fn setup(options: &Options, seed: u64) -> (Self::Setup, u16);
 
-    /// Looks at a state that comes after `since`: what there is to hear, as bits. `confirmed` is what is known for certain.
+    /// Advances to a state after `since`: returns its sound events, as bits. `confirmed` is the confirmed state.
     fn look(&self, confirmed: &Self, own: Option<Seat>, since: Tick, memory: &mut Self::Memory) -> u32;
 
     /// The shapes of a state.
     fn draw(&self, own: Option<Seat>, memory: &mut Self::Memory, shapes: &mut Vec<Shape>);
 
-    /// What is shown in words and numbers.
+    /// The HUD.
     fn hud(&self, own: Option<Seat>, roster: &[Seated], memory: &Self::Memory) -> Self::Hud;
 
-    /// What the controls mean for a seat in this state.
+    /// The input of a seat for these controls in this state.
     fn input(&self, seat: Seat, memory: &mut Self::Memory, controls: &Controls) -> Self::Input;
 
-    /// What is done on a seat while there is nothing to see yet.
+    /// The input while there is nothing to see yet.
     fn nothing() -> Self::Input;
 }
 
-/// In lockstep the state is on screen, a frame for each tick.
+/// In lockstep the predicted state is on screen, a frame for each tick.
 impl<G: Pictured> OnScreen for Peer<G> {
     type Hud = G::Hud;
     type Memory = G::Memory;

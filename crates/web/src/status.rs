@@ -1,4 +1,4 @@
-//! What a client is doing, as pages are told.
+//! The client's status, as pages get it.
 
 use sametick_client::{Brought, Status};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub struct PageStatus {
     silent_since_us: Option<f64>,
     why: String,
     seat: Option<u16>,
-    /// In percent, so that it is not news with every tick.
+    /// In percent, so that it does not change with every tick.
     progress: u8,
     ticks_per_second: u32,
     watchers: u16,
@@ -24,13 +24,13 @@ pub struct PageStatus {
     brought: Option<PageBrought>,
 }
 
-/// What became of a copy that was brought.
+/// The result of an offered copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct PageBrought {
     taken: bool,
     /// The tick of the copy.
     ours: u32,
-    /// The last tick of the session, if that counts instead.
+    /// The last tick of the session that the server has instead.
     theirs: u32,
     /// Whether that is the same session.
     is_same: bool,
@@ -49,25 +49,25 @@ impl PageBrought {
     }
 }
 
-/// What a status is told with.
+/// What is shown with a status.
 #[derive(Clone, Copy)]
 pub struct Around {
-    /// The route that was dialled last.
+    /// The latest route that was dialled.
     pub route: &'static str,
-    /// How often was dialled.
+    /// The number of the latest dial attempt.
     pub attempt: u32,
-    /// What the player's side says of itself.
+    /// The part of the status that comes from the player's side.
     pub place: Place,
-    /// How many frames there are.
+    /// The frame rate.
     pub ticks_per_second: u32,
-    /// How often the session began anew.
+    /// The number of restarts of the session.
     pub restarts: u32,
-    /// What became of the copy that was brought, if any was.
+    /// The result of the offered copy, if there was one.
     pub brought: Option<Brought>,
 }
 
 impl PageStatus {
-    /// A status as pages are told.
+    /// The status for a page.
     pub fn new(status: Status, around: Around) -> PageStatus {
         let (mut retry_at_us, mut silent_since_us, mut why) = (None, None, String::new());
         let state = match status {

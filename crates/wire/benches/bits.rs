@@ -1,4 +1,4 @@
-//! What bit packing costs next to copying whole values, in the same run. Rates are per item.
+//! The cost of bit packing compared with copying whole values, in the same run. Rates are per item.
 //!
 //! `cargo bench -p sametick-wire --bench bits`
 

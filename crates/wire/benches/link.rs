@@ -1,5 +1,5 @@
-//! What one end of a link costs: a tick of a 60 Hz game, bulk, frames next to plain copying, and the door. Both ends run
-//! on one thread without a network, so a figure covers sending and receiving.
+//! The cost of one end of a link: a tick of a 60 Hz game, bulk, frames compared with plain copying, and the handshake.
+//! Both ends run on one thread without a network, so a figure covers sending and receiving.
 //!
 //! `cargo bench -p sametick-wire --bench link`
 
@@ -20,7 +20,7 @@ const CARRIERS: [Carrier; 3] = [Carrier::Datagrams, Carrier::DatagramsAndStreams
 const TICK_US: u64 = 1_000_000 / 60;
 const NOW_S: u64 = 1_800_000_000;
 
-/// What is on its way to one end.
+/// Packets in transit to one end.
 #[derive(Default)]
 struct Wire {
     bytes: Vec<u8>,
@@ -65,7 +65,7 @@ impl Ends {
         self.links[end].send(self.now, channel, message).expect("the link takes it");
     }
 
-    /// Collects what `end` wants to send. Returns when it wants to be woken.
+    /// Collects the outputs of `end`. Returns when it wants to be woken.
     fn drain(&mut self, end: usize) -> Time {
         loop {
             match self.links[end].poll_output(&mut self.buf) {
@@ -92,7 +92,7 @@ impl Ends {
         self.spare = wire;
     }
 
-    /// Lets everything that is on its way arrive. Returns when something is due next.
+    /// Delivers everything in transit. Returns when something is due next.
     fn settle(&mut self) -> Time {
         loop {
             let wake_at = self.drain(0).min(self.drain(1));
@@ -104,7 +104,7 @@ impl Ends {
         }
     }
 
-    /// Half a tick's flight for what both ends send in a tick.
+    /// Delivers the packets that both ends send in a tick, after half a tick.
     fn tick(&mut self, channel: Channel, message: &[u8]) {
         for end in [0, 1] {
             self.send(end, channel, message);
@@ -149,7 +149,7 @@ fn state_200_bytes(bencher: Bencher<'_, '_>, carrier: Carrier) {
     bench_ticks(bencher, carrier, Channel::State, &[7; 200]);
 }
 
-/// Twenty small messages that share a packet: what a message costs beside its packet.
+/// Twenty small messages that share a packet: the cost of a message beside its packet.
 #[divan::bench(args = CARRIERS)]
 fn state_20_a_packet(bencher: Bencher<'_, '_>, carrier: Carrier) {
     let mut ends = Ends::new(carrier);
@@ -234,7 +234,7 @@ mod frames {
     }
 }
 
-/// What a stranger's first packet costs, and a player's. One item is one packet.
+/// The cost of a first packet, with and without a valid proof. One item is one packet.
 mod door {
     use super::*;
 
@@ -266,7 +266,7 @@ mod door {
         });
     }
 
-    /// The proof is good and used up; includes remembering it and forgetting stale ones.
+    /// The proof is valid and is spent; includes remembering it and forgetting stale ones.
     #[divan::bench]
     fn hello_proven(bencher: Bencher<'_, '_>) {
         let (hello, key, mut door) = (hello(), AccessKey::open(), door());
@@ -285,7 +285,7 @@ mod door {
         });
     }
 
-    /// Right in form, wrong in its keyed hash: the most that a stranger can cost.
+    /// Valid in form, invalid in its keyed hash: the greatest cost that a client without the passphrase can cause.
     #[divan::bench]
     fn hello_without_proof(bencher: Bencher<'_, '_>) {
         let mut bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).expect("short texts");

@@ -1,5 +1,5 @@
-//! Who may talk at all: keys from a shared passphrase, proofs of knowing it, and the memory of proofs already used
-//! (L14). Nothing here reads a clock or makes randomness: both are passed in.
+//! Access by a shared passphrase: its keys, proofs of knowing it, and the memory of spent proofs against replay (L14).
+//! Nothing here reads a clock or makes randomness: both are passed in.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -7,43 +7,44 @@ use core::net::IpAddr;
 
 use subtle::ConstantTimeEq;
 
-/// How a client names silence: a server does not answer whoever cannot prove that they know its passphrase.
+/// The client's error for a missing answer: a server does not answer a client that cannot prove its passphrase.
 pub const NO_ANSWER: &str = "no answer: nobody listens there, or the passphrase is another one";
 
 /// How far a proof's time may be off, in seconds: clocks of players are rarely better.
 pub const PROOF_WINDOW_S: u64 = 120;
 
-/// How many used proofs are remembered besides those of before a restart: 270 a second for as long as one is remembered. What
-/// follows says who is refused while there is still room for others.
+/// The most spent proofs that are remembered besides those from before a restart: 270 a second over their lifetime. The
+/// limits below decide which sources are refused first.
 pub const MAX_REMEMBERED: usize = 65_536;
 
-/// So many may be of sources that have not shown that they receive at their address: a client that knows the passphrase can
-/// make up any number of addresses, and must not keep out clients that have shown theirs.
+/// The most proofs from unproven source addresses: a client that knows the passphrase can spoof any number of
+/// addresses, and must not keep out clients with proven ones.
 pub const MAX_UNPROVEN: usize = MAX_REMEMBERED / 2;
 
-/// So many may be of one source.
+/// The most proofs from one source.
 pub const MAX_PER_SOURCE: usize = MAX_REMEMBERED / 8;
 
-/// The last places are for sources that have fewer than [`FEW`]: a few busy sources together keep out nobody else.
+/// The last places are for sources that have fewer than [`FEW`]: a few busy sources together cannot keep others out.
 const RESERVED: usize = MAX_REMEMBERED / 8;
 const FEW: usize = 16;
 
-/// So many of before a restart are taken up at most; they take nobody's place, so that a restart locks nobody out.
+/// The most proofs that are restored after a restart; they do not count against the other limits, so that a restart
+/// locks no client out.
 const MAX_RESTORED: usize = 2 * MAX_REMEMBERED;
 
 /// Argon2id: 19 MiB, two passes, one lane. Guessing a passphrase from a captured first packet costs this per guess.
 const KDF: (u32, u32, u32) = (19 * 1024, 2, 1);
 
-/// Both sides must come to the same key before they have exchanged anything, so the salt is fixed.
+/// Both sides have to derive the same key before they have exchanged anything, so the salt is fixed.
 const SALT: &[u8] = b"sametick access 1";
 
-/// What a passphrase is stretched to, and everything else derived from: as good as the passphrase itself, for whoever keeps it.
+/// The root key of a passphrase, from which all others are derived: it has to be protected like the passphrase itself.
 /// Slow on purpose.
 pub fn root_of(passphrase: &str) -> [u8; 32] {
     stretch(passphrase, SALT)
 }
 
-/// What a word that people choose comes down to, so that each guess is slow. A salt has at least eight bytes.
+/// A slow hash of a password, so that each guess is slow. A salt has at least eight bytes.
 pub fn stretch(word: &str, salt: &[u8]) -> [u8; 32] {
     let (memory, passes, lanes) = KDF;
     let params = argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
@@ -53,8 +54,8 @@ pub fn stretch(word: &str, salt: &[u8]) -> [u8; 32] {
     root
 }
 
-/// What a passphrase comes down to: a key for each use, derived once, since every stranger's packet is checked with one.
-/// Never printed.
+/// The keys of a passphrase, one for each use, derived once because every first packet is checked with one. Never
+/// printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessKey {
     noise_psk: [u8; 32],
@@ -70,12 +71,12 @@ impl core::fmt::Debug for AccessKey {
 }
 
 impl AccessKey {
-    /// The key of a server that asks for no passphrase. Traffic is encrypted all the same.
+    /// The key of a server without a passphrase. Traffic is encrypted all the same.
     pub fn open() -> AccessKey {
         AccessKey::from_root(&blake3::derive_key("sametick 1 open access", &[]))
     }
 
-    /// The key that a root comes down to, see [`root_of`].
+    /// The keys of a root key, see [`root_of`].
     pub fn from_root(root: &[u8; 32]) -> AccessKey {
         AccessKey {
             page: blake3::derive_key("sametick 1 page", root),
@@ -90,13 +91,13 @@ impl AccessKey {
         if passphrase.is_empty() { AccessKey::open() } else { AccessKey::from_root(&root_of(passphrase)) }
     }
 
-    /// What a page shows to be told of sessions, in this minute of Unix time: it proves the passphrase and is of no use for
-    /// anything else.
+    /// The proof with which a page may list sessions, in this minute of Unix time: it proves the passphrase and is of
+    /// no other use.
     pub fn page_proof(&self, unix_minute: u64) -> [u8; 32] {
         *blake3::keyed_hash(&self.page, &unix_minute.to_le_bytes()).as_bytes()
     }
 
-    /// Whether that is shown, give or take a minute.
+    /// Whether the proof is valid, give or take a minute.
     pub fn is_page_proof(&self, unix_minute: u64, proof: &[u8; 32]) -> bool {
         let near = unix_minute.saturating_sub(1)..=unix_minute.saturating_add(1);
         near.into_iter().any(|minute| bool::from(self.page_proof(minute).ct_eq(proof)))
@@ -131,7 +132,7 @@ impl AccessKey {
         id
     }
 
-    /// Checks a first connection id. What comes back must still be noted ([`UsedProofs::note`]).
+    /// Checks a first connection id. The result still has to be noted ([`UsedProofs::note`]).
     pub fn check_connection_id(&self, unix_s: u64, id: &[u8]) -> Result<ProofId, Silence> {
         let id: &[u8; CONNECTION_ID_LEN] = id.try_into().map_err(|_| Silence::NoProof)?;
         let (stamp, mac) = id.split_at(STAMP_LEN);
@@ -149,25 +150,25 @@ impl AccessKey {
     }
 }
 
-/// How long a first connection id is: the longest that QUIC allows.
+/// The length of a first connection id: the longest that QUIC allows.
 pub const CONNECTION_ID_LEN: usize = 20;
 
-/// How long its random part is.
+/// The length of its random part.
 pub const NONCE_LEN: usize = 6;
 
 const STAMP_LEN: usize = 4 + NONCE_LEN;
 const MAC_LEN: usize = CONNECTION_ID_LEN - STAMP_LEN;
 
-/// Why nothing at all is answered. For counters; never told to the other side.
+/// Why a first message is not answered. For counters; never told to the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
     /// Not a proof of our passphrase, or not even the right form.
     NoProof,
     /// A proof from too long ago, or from the future.
     Stale,
-    /// A proof that has been used.
+    /// A proof that has been spent.
     Replayed,
-    /// Too many proofs are remembered to remember one more of this source.
+    /// The memory of spent proofs has no room for another one of this source.
     Full,
 }
 
@@ -176,7 +177,7 @@ pub(crate) fn check_time(unix_s: u64, stamped_s: u64) -> Result<(), Silence> {
     if unix_s.abs_diff(stamped_s) > PROOF_WINDOW_S { Err(Silence::Stale) } else { Ok(()) }
 }
 
-/// What makes a proof unique, and when it says it was made.
+/// The unique id of a proof, and the time it claims to be from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofId {
     /// Unique for each proof.
@@ -189,7 +190,7 @@ pub struct ProofId {
 pub const RECORD_LEN: usize = 24;
 
 impl ProofId {
-    /// The form that is kept on disk, so that a proof stays used after a restart.
+    /// The stored form, so that a proof stays spent after a restart.
     pub fn to_record(self) -> [u8; RECORD_LEN] {
         let mut record = [0; RECORD_LEN];
         record[..16].copy_from_slice(&self.id);
@@ -197,7 +198,7 @@ impl ProofId {
         record
     }
 
-    /// Reads the form that is kept on disk.
+    /// Reads the stored form.
     pub fn from_record(record: &[u8; RECORD_LEN]) -> ProofId {
         let (id, stamp) = record.split_at(16);
         let (mut proof, mut seconds) = ([0; 16], [0; 8]);
@@ -207,44 +208,44 @@ impl ProofId {
     }
 }
 
-/// Where a first message comes from.
+/// The source of a first message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its address; of IPv6 the network that one customer has.
+    /// Its address; for IPv6 the network that one customer has.
     pub network: IpAddr,
-    /// Whether it has shown that it receives there, by a handshake. The address of a single packet may be made up.
+    /// Whether a handshake has proven the address. The source address of a single packet may be spoofed.
     pub is_proven: bool,
 }
 
 impl Source {
-    /// One that has shown that it receives at its address.
+    /// A source whose address is proven.
     pub const fn proven(network: IpAddr) -> Source {
         Source { network, is_proven: true }
     }
 
-    /// One that may have made its address up.
+    /// A source whose address may be spoofed.
     pub const fn unproven(network: IpAddr) -> Source {
         Source { network, is_proven: false }
     }
 }
 
-/// The proofs that have been used and could still be replayed.
+/// The spent proofs that could still be replayed.
 #[derive(Clone, Debug, Default)]
 pub struct UsedProofs {
     ids: BTreeSet<[u8; 16]>,
-    /// By when they can be forgotten, and of whom they are, which is not known after a restart.
+    /// When each can be forgotten, and its source, which is not known after a restart.
     by_end: BTreeMap<(u64, [u8; 16]), Option<IpAddr>>,
-    /// How many each source has.
+    /// The number of proofs of each source.
     of_source: BTreeMap<IpAddr, usize>,
-    /// Those of before a restart.
+    /// The number of proofs from before a restart.
     restored: usize,
 }
 
-/// Twice the window, so that a clock that is set back does not bring a proof to life again.
+/// Twice the window, so that setting back a clock does not make a proof valid again.
 const REMEMBERED_S: u64 = 2 * PROOF_WINDOW_S;
 
 impl UsedProofs {
-    /// Uses a proof: only the first time goes through. What comes back is what has to survive a restart.
+    /// Spends a proof, which succeeds once. The result has to survive a restart.
     pub fn note(&mut self, unix_s: u64, source: Source, proof: ProofId) -> Result<ProofId, Silence> {
         self.forget(unix_s);
         self.check(proof)?;
@@ -257,7 +258,7 @@ impl UsedProofs {
         Ok(noted)
     }
 
-    /// Remembers a proof that was noted before a restart, unless it is too old to be good for anything.
+    /// Restores a proof that was spent before a restart, unless it is stale.
     pub fn restore(&mut self, unix_s: u64, noted: ProofId) {
         let is_over = noted.stamped_s.saturating_add(REMEMBERED_S) < unix_s;
         if !is_over && self.restored < MAX_RESTORED && self.check(noted).is_ok() {
@@ -266,17 +267,17 @@ impl UsedProofs {
         }
     }
 
-    /// Whether a proof has not been used.
+    /// Checks that a proof has not been spent.
     pub fn check(&self, proof: ProofId) -> Result<(), Silence> {
         if self.ids.contains(&proof.id) { Err(Silence::Replayed) } else { Ok(()) }
     }
 
-    /// How many are remembered.
+    /// The number of proofs that are remembered.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether none is.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -313,7 +314,7 @@ impl UsedProofs {
         }
     }
 
-    /// What must survive a restart, as records for [`ProofId::from_record`].
+    /// The proofs that have to survive a restart, as records for [`ProofId::from_record`].
     pub fn records(&self) -> Vec<[u8; RECORD_LEN]> {
         let record = |(end_s, id): &(u64, [u8; 16])| {
             ProofId { id: *id, stamped_s: end_s.saturating_sub(REMEMBERED_S) }.to_record()
@@ -380,7 +381,7 @@ mod tests {
         }
     }
 
-    /// A source that has shown its address.
+    /// A source whose address is proven.
     fn source(n: u32) -> Source {
         Source::proven(core::net::Ipv4Addr::from_bits(n).into())
     }
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_old_proofs_are_dropped_and_young_ones_take_nobodys_place() {
+    fn proofs_from_before_a_restart_take_no_room_from_others() {
         let mut used = UsedProofs::default();
         for n in 0..MAX_REMEMBERED as u64 {
             used.restore(NOW, proof(n, NOW - REMEMBERED_S - 1));
@@ -415,13 +416,13 @@ mod tests {
         assert_eq!(used.len(), MAX_RESTORED);
         assert_eq!(used.note(NOW, source(1), proof(7, NOW)), Err(Silence::Replayed));
         assert!(used.note(NOW, source(1), proof(u64::MAX, NOW)).is_ok());
-        // They are forgotten by their own time, not by that of the restart.
+        // They expire by their own time, not by that of the restart.
         used.note(NOW + REMEMBERED_S - 59, source(1), proof(u64::MAX - 1, NOW)).unwrap();
         assert_eq!(used.len(), 2);
     }
 
     #[test]
-    fn one_source_has_its_share_and_no_more() {
+    fn one_source_has_a_limited_share() {
         let mut used = UsedProofs::default();
         let taken =
             (0..MAX_REMEMBERED as u64).take_while(|n| used.note(NOW, source(1), proof(*n, NOW)).is_ok());
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_may_be_made_up_are_refused_first_and_then_those_with_many() {
+    fn unproven_and_busy_sources_are_refused_first() {
         let mut used = UsedProofs::default();
         let mut n = 0;
         let mut note = |source: Source| {
@@ -444,7 +445,7 @@ mod tests {
         let of_few = (0..).take_while(|n| note(source(n % 8))).count();
         assert_eq!(of_few, MAX_REMEMBERED - RESERVED - MAX_UNPROVEN);
         assert!(!note(source(0)) && !note(made_up(u32::MAX - 1_000_000)));
-        // A source with few still gets in, until there is no place at all.
+        // A source with few proofs is still admitted, until there is no room at all.
         assert_eq!((0..).take_while(|n| note(source(100 + n / FEW as u32))).count(), RESERVED);
         assert!(!note(source(99)));
     }

@@ -1,4 +1,4 @@
-//! Which packets have arrived: drops repeats, counts gaps, and says what to acknowledge.
+//! Tracks which packets have arrived: drops duplicates, counts gaps, and builds acks.
 
 use sametick_sim::Time;
 
@@ -8,12 +8,13 @@ use crate::packet::{ACK_SPAN, Ack, DELAY_UNIT_US, Newest, SHORT_SPAN, widen};
 /// whether they are repeats: this is also the replay window of raw UDP.
 pub const ARRIVAL_WINDOW: u64 = 1_024;
 
-/// How many numbers before the newest are recent. Three later packets make one suspect, and some of them may be lost too.
+/// The size of the recent range before the newest number. Three later packets make one suspect, and some of them may be
+/// lost too.
 const RECENT: u64 = 8;
 
 const WORDS: usize = (ARRIVAL_WINDOW / 64) as usize;
 
-/// What became of a packet's number.
+/// The result of noting a packet's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The first time we see it.
@@ -23,7 +24,7 @@ pub enum Arrival {
         /// Whether it is the newest so far.
         newest: bool,
     },
-    /// It has been here before, or is too old to tell.
+    /// It is a duplicate, or too old to tell.
     Repeat,
 }
 
@@ -35,7 +36,7 @@ pub struct Arrivals {
     /// Bit `n % ARRIVAL_WINDOW` set: number `n` of the last window has arrived.
     seen: [u64; WORDS],
     newest_at: Time,
-    /// A number that the other side knows to be the newest that had arrived at some time.
+    /// A number of which the other side knows that it was the newest to have arrived at some time.
     known: Option<u64>,
     received: u64,
     repeated: u64,
@@ -77,21 +78,21 @@ impl Arrivals {
         self.next.checked_sub(1)
     }
 
-    /// Whether any of the last few numbers before the newest is missing: the other side may be about to send again what it
-    /// carried.
+    /// Whether any of the last few numbers before the newest is missing: the other side may be about to send its
+    /// contents again.
     pub fn has_recent_gap(&self) -> bool {
         let newest = self.newest().unwrap_or(0);
         !self.seen_before(newest) & lowest_bits(newest.min(RECENT)) != 0
     }
 
-    /// The other side has had an ack whose newest number ends in `low`.
+    /// The other side has received an ack whose newest number ends in `low`.
     pub fn on_known(&mut self, low: u16) {
         let known =
             self.newest().map(|newest| newest - u64::from((newest as u16).wrapping_sub(low)).min(newest));
         self.known = self.known.max(known);
     }
 
-    /// What to tell the other side, if anything has arrived; the delay only if it is wanted, or the ack long.
+    /// The ack for the other side, if anything has arrived; with the delay only if it is wanted, or the ack long.
     pub fn ack(&self, now: Time, with_delay: bool) -> Option<Ack> {
         let newest = self.newest()?;
         let short = self.known.is_some_and(|known| newest - known < SHORT_SPAN);
@@ -114,17 +115,17 @@ impl Arrivals {
         seen.reverse_bits()
     }
 
-    /// Packets that arrived, repeats not counted.
+    /// Packets that arrived, duplicates not counted.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// Packets that arrived again, or too late to tell.
+    /// Duplicates, and packets that were too old to tell.
     pub const fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// Packets the other side has sent, as far as the newest number tells.
+    /// Packets that the other side has sent, judged by the newest number.
     pub const fn expected(&self) -> u64 {
         self.next
     }
@@ -212,7 +213,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_older_than_the_window_is_taken(start in 2_000u64..100_000, back in 1_025u64..30_000) {
+        fn a_packet_older_than_the_window_is_refused(start in 2_000u64..100_000, back in 1_025u64..30_000) {
             let mut arrivals = Arrivals::default();
             // Walk there, since a number can only be told within half of the 16-bit range.
             (0..=start).step_by(10_000).chain([start]).for_each(|n| { arrivals.note(Time::ZERO, n as u16); });

@@ -1,4 +1,4 @@
-//! Cuts a stream of bytes back into messages. Grows with the bytes that came, never with a length that was declared.
+//! Splits a byte stream into messages. Its memory grows with the bytes received, never with a declared length.
 
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ pub fn put_stream_message<'a>(stream: &mut (impl Extend<u8> + Extend<&'a u8>), m
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
     bytes: Vec<u8>,
-    /// How many of `bytes` have been handed out.
+    /// The number of bytes of `bytes` that have been handed out.
     taken: usize,
 }
 
@@ -34,7 +34,7 @@ impl Assembly {
         self.next_len().map(drop)
     }
 
-    /// How many bytes wait to become a whole message, or to be taken.
+    /// The number of bytes that wait to become a whole message, or to be taken.
     pub fn held(&self) -> usize {
         self.bytes.len() - self.taken
     }
@@ -51,7 +51,7 @@ impl Assembly {
         Ok(true)
     }
 
-    /// The size of the head and of the message that comes next, once its length is there.
+    /// The sizes of the head and of the next message, once its length has arrived.
     fn next_len(&self) -> Result<Option<(usize, usize)>, Malformed> {
         let rest = &self.bytes[self.taken..];
         let mut reader = Reader::new(rest);

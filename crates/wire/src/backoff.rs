@@ -1,5 +1,5 @@
-//! When to try to connect again: soon at first, since most outages are short, then ever more rarely, and never at the same
-//! moment as everyone else.
+//! Back-off of reconnect attempts: quick at first, since most outages are short, then ever slower, with jitter so that
+//! clients do not reconnect at the same moment.
 //!
 //! ```
 //! use sametick_sim::Time;
@@ -19,13 +19,13 @@ pub const FIRST_PAUSE_US: u64 = 100_000;
 /// No pause is shorter: below it, a server that refuses at once would be flooded by its own players.
 pub const SHORTEST_PAUSE_US: u64 = 50_000;
 
-/// For this long after the first failure a player is waiting in front of the screen.
+/// The time after the first failure during which a player is assumed to wait in front of the screen.
 pub const EAGER_FOR_US: u64 = 30_000_000;
 
 /// The longest pause while a player waits: a server that is back is found within a second.
 pub const EAGER_PAUSE_US: u64 = 1_000_000;
 
-/// The longest pause ever: a client left alone over night costs its server two packets a minute and still comes back.
+/// The longest pause: a client left alone over night costs its server two packets a minute and still reconnects.
 pub const LONGEST_PAUSE_US: u64 = 30_000_000;
 
 /// Each pause may be this many times as long as the one before.
@@ -42,7 +42,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A schedule before any failure. Clients need different seeds, or they all come back at the same moment.
+    /// A schedule before any failure. Clients need different seeds, or they all reconnect at the same moment.
     pub const fn new(seed: u64) -> Backoff {
         Backoff { rng: Rng::new(seed), first_failure: None, bound_us: FIRST_PAUSE_US }
     }
@@ -57,7 +57,7 @@ impl Backoff {
         now.plus_micros(self.draw_pause(bound_us))
     }
 
-    /// The connection stands: the next failure is a first one again.
+    /// The connection is established: the schedule starts anew.
     pub fn reset(&mut self) {
         self.first_failure = None;
         self.bound_us = FIRST_PAUSE_US;
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// The moments of failure, each attempt failing `attempt_us` after it began.
+    /// The moments of failure, each attempt failing `attempt_us` after it started.
     fn failures(seed: u64, start: Time, attempt_us: u64, count: usize) -> Vec<(Time, Time)> {
         let mut backoff = Backoff::new(seed);
         let mut failed = start;
@@ -114,7 +114,7 @@ mod tests {
         }
 
         #[test]
-        fn thirty_eager_attempts_at_least_in_the_first_thirty_seconds(seed: u64) {
+        fn thirty_attempts_at_least_in_the_first_thirty_seconds(seed: u64) {
             let pauses = failures(seed, Time::ZERO, 0, 100);
             let eager = pauses.iter().filter(|(_, attempt)| attempt.as_micros() <= EAGER_FOR_US).count();
             prop_assert!((30..=70).contains(&eager), "{} attempts", eager);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_clients_do_not_come_back_together() {
+    fn a_thousand_clients_do_not_reconnect_together() {
         let mut tries: Vec<u64> =
             (0..1_000).map(|seed| Backoff::new(seed).next(Time::ZERO).as_micros()).collect();
         tries.sort_unstable();

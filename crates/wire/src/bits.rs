@@ -1,9 +1,9 @@
 //! Bit packing for the hot path: values take as many bits as their range needs, not as many as their type has.
 //!
 //! The first value written sits in the lowest bits of the first byte (little-endian in bits and bytes), so a packed
-//! message reads the same on every platform. Writing what does not fit its range is our own mistake and panics;
-//! reading is done on a stranger's bytes and never does: it never looks past the end, refuses what a writer could not
-//! have written, and allocates nothing.
+//! message reads the same on every platform. Writing a value that does not fit its range is a programming error and
+//! panics. Reading handles untrusted bytes and never panics: it never looks past the end, refuses what a writer could
+//! not have written, and allocates nothing.
 //!
 //! ```
 //! use sametick_wire::bits::{BitReader, BitWriter};
@@ -115,13 +115,13 @@ pub struct BitWriter<'a> {
 }
 
 impl<'a> BitWriter<'a> {
-    /// Writes behind what `out` already holds.
+    /// Appends to `out`.
     pub fn new(out: &'a mut Vec<u8>) -> BitWriter<'a> {
         let start = out.len();
         BitWriter { out, start, pending: 0, pending_bits: 0 }
     }
 
-    /// How many bits were written so far.
+    /// The number of bits written so far.
     pub fn len_bits(&self) -> u64 {
         (self.out.len() - self.start) as u64 * 8 + u64::from(self.pending_bits)
     }
@@ -243,7 +243,7 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, position_bits: 0 }
     }
 
-    /// How many bits are left, padding included.
+    /// The number of bits left, padding included.
     #[inline]
     pub fn remaining_bits(&self) -> u64 {
         self.bytes.len() as u64 * 8 - self.position_bits

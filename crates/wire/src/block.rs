@@ -1,5 +1,5 @@
-//! The redundant block: consecutive messages in few bytes, since they are repeated in every packet. It is the last frame
-//! of its packet, so nothing need say where its last message ends.
+//! The redundant block: consecutive messages in few bytes, since they are repeated in every packet. It is the last
+//! frame of its packet, so its length is implied.
 //!
 //! ```text
 //! 1 e ccc nnn                        c messages, 1 to 7; n: low 3 bits of the number after the last
@@ -15,10 +15,10 @@ use crate::channel::MAX_REDUNDANT_MESSAGE;
 use crate::codec::{Malformed, Reader, put_varint, varint_len};
 use crate::packet::widen;
 
-/// How many messages one redundant block may carry: more than a second of inputs.
+/// The most messages of a redundant block: more than a second of inputs.
 pub const MAX_REDUNDANT_COUNT: usize = 64;
 
-/// The frame's first byte: that it is one, and that messages are equally long.
+/// The flags in the frame's first byte: that it is a block, and that its messages are equally long.
 pub(crate) const BLOCK: u8 = 0x80;
 const EQUAL: u8 = 0x40;
 
@@ -26,23 +26,23 @@ const COUNT_SHIFT: u32 = 3;
 const MAX_SHORT: usize = 7;
 const MAX_MIDDLE: usize = 38;
 
-/// A length that goes on in a varint.
+/// A length of four bits that continues in a varint.
 const LONG: usize = 15;
 
-/// The number after the newest message of a block, in as many bits as its receiver needs to tell it.
+/// The number after the newest message of a block, in as many bits as its receiver needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// 3 bits, for up to 7 messages that follow what the receiver has.
     Short(u8),
     /// 6 bits, for 8 to 38 of them.
     Middle(u8),
-    /// 16 bits, for any messages anywhere near.
+    /// 16 bits, for messages anywhere near.
     Long(u16),
 }
 
 impl Until {
-    /// The number after the last of `count` messages. `known` says that the receiver has everything before the first: then
-    /// it lacks `count` at most, and few bits tell which.
+    /// The number after the last of `count` messages. `known` means that the receiver has everything before the first:
+    /// then it lacks `count` at most, and few bits suffice.
     pub const fn new(number: u64, count: usize, known: bool) -> Until {
         match count {
             1..=MAX_SHORT if known => Until::Short(number as u8 & 7),
@@ -51,7 +51,7 @@ impl Until {
         }
     }
 
-    /// The whole number, for a receiver that lacks `next` and has had every packet before this one that it will ever have.
+    /// The whole number, for a receiver that lacks `next` and has received every earlier packet that will ever arrive.
     fn widen(self, next: u64, count: usize) -> Option<u64> {
         let (low, mask) = match self {
             Until::Short(low) => (low, 7),
@@ -71,13 +71,13 @@ impl Until {
     }
 }
 
-/// The messages of a redundant block, checked as a whole before the first one is handed out.
+/// The messages of a redundant block, validated as a whole before the first one is handed out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Messages<'a> {
     until: Until,
     count: u8,
     equal: bool,
-    /// Lengths in four bits each, and what they lack.
+    /// The lengths in four bits each, and the rest of the long ones.
     lens: &'a [u8],
     bytes: &'a [u8],
 }
@@ -114,12 +114,12 @@ impl<'a> Messages<'a> {
         Ok(Messages { until, count: count as u8, equal, lens, bytes })
     }
 
-    /// How many there are.
+    /// The number of messages.
     pub const fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Never: a block has a message at least.
+    /// Always false: a block has at least one message.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -139,7 +139,7 @@ impl<'a> Messages<'a> {
         let (nibbles, longs) = lens.split_at(if equal { 0 } else { (count - 1).div_ceil(2) });
         let (mut longs, mut bytes) = (Reader::new(longs), Reader::new(bytes));
         let each = bytes.rest().len() / count;
-        // Checked by `read`: there is no error left to meet.
+        // Checked by `read`: no error is left.
         (0..count).map_while(move |at| {
             let len = match at + 1 == count {
                 true => bytes.rest().len(),
@@ -182,7 +182,7 @@ fn read_head(head: u8, reader: &mut Reader<'_>) -> Result<(Until, usize), Malfor
     Ok((Until::Long(reader.u16()?), count))
 }
 
-/// The length of the message at a place, what it lacks of it read from `longs`.
+/// The length of the message at an index; the rest of a long one is read from `longs`.
 fn read_len(nibbles: &[u8], at: usize, longs: &mut Reader<'_>) -> Result<usize, Malformed> {
     let byte = nibbles.get(at / 2).ok_or(Malformed::Truncated)?;
     match usize::from(byte >> (4 * (at % 2)) & 15) {
@@ -216,7 +216,7 @@ fn are_equal(mut lens: impl Iterator<Item = usize>) -> bool {
     }) && several
 }
 
-/// How long a block with messages of these lengths is.
+/// The length of a block with messages of these lengths.
 pub fn redundant_len(until: Until, lens: impl ExactSizeIterator<Item = usize> + Clone) -> usize {
     let bytes: usize = lens.clone().sum();
     if are_equal(lens.clone()) {
@@ -337,7 +337,7 @@ mod tests {
         }
 
         #[test]
-        fn what_reads_writes_back_the_same(head in BLOCK.., bytes: Vec<u8>) {
+        fn what_is_read_is_written_back_the_same(head in BLOCK.., bytes: Vec<u8>) {
             let bytes = [&[head][..], &bytes].concat();
             if let Ok(messages) = read(&bytes) {
                 let mut out = vec![];

@@ -1,17 +1,17 @@
-//! How regularly a side sends by itself, and so whether an ack can wait for its next packet.
+//! Tracks how regularly a side sends on its own, to decide whether an ack can wait for its next packet.
 
 use sametick_sim::Time;
 
 use crate::rtt::MAX_HELD_ACK_US;
 
-/// Beyond this the next packet is too far away to wait for: with a quarter more it would be later than an ack may be.
+/// Beyond this the next packet is too far away to wait for: with a quarter more it would be too late for an ack.
 const MAX_INTERVAL_US: u64 = MAX_HELD_ACK_US * 4 / 5;
 
 /// Packets closer together than this are one occasion.
 const MIN_INTERVAL_US: u64 = 1_000;
 
-/// The longest pause between two packets of late. It is forgotten slowly, so that what counts is when the next packet
-/// will have left, not when it may leave.
+/// The longest recent pause between two packets. It decays slowly, because the question is when the next packet will
+/// have left, not when it may leave.
 #[derive(Clone, Copy, Debug)]
 pub struct Cadence {
     last: Time,
@@ -33,7 +33,7 @@ impl Cadence {
         self.last = now;
     }
 
-    /// When the next packet will have left, if packets leave regularly. In the past if they have ceased to.
+    /// When the next packet will have left, if packets leave regularly. In the past if they no longer do.
     pub fn next_by(&self) -> Option<Time> {
         let regular = self.longest_us <= MAX_INTERVAL_US;
         regular.then(|| self.last.plus_micros(self.longest_us + self.longest_us / 4))
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_ten_times_a_second_is_not_waited_for() {
+    fn a_sender_at_ten_hertz_is_not_waited_for() {
         let mut cadence = Cadence::new(Time::ZERO);
         (1..40).for_each(|n| cadence.on_sent(Time::from_millis(100 * n)));
         assert_eq!(cadence.next_by(), None);

@@ -1,16 +1,16 @@
-//! Channels: what a link carries side by side, each with its own promise of delivery (V1).
+//! Channels: independent message flows on a link, each with its own delivery guarantee (V1).
 
-/// A lane of conversation on a link. The number is what travels; a lower one goes out first.
+/// A message flow on a link. The number is sent on the wire; a lower one is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Channel {
     /// Session control: joining, leaving, rosters, saves. Reliable, ordered.
     Control = 0,
-    /// What players say. Reliable, ordered.
+    /// Chat between players. Reliable, ordered.
     Chat = 1,
     /// Metrics and operator commands. Reliable, ordered.
     Diagnostics = 2,
-    /// Bulk: chunks, snapshots, logs. Reliable, ordered, and never in the way of the others.
+    /// Bulk: chunks, snapshots, logs. Reliable, ordered, and of the lowest priority.
     Chunks = 3,
     /// Inputs and confirmed ticks: unreliable, each message repeated until it is acknowledged.
     Input = 4,
@@ -18,19 +18,19 @@ pub enum Channel {
     State = 5,
 }
 
-/// What a channel promises.
+/// The delivery guarantee of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// Every message arrives, once, in the order it was sent in.
     Ordered,
-    /// Every message is repeated in each packet until acknowledged; arrives once, in order, and never waits:
-    /// a message is skipped only when the sender gave it up.
+    /// Every message is repeated in each packet until acknowledged; it arrives once, in order, and never waits: a
+    /// message is skipped only if the sender gave it up.
     Redundant,
-    /// Sent once. What arrives is never older than what arrived before.
+    /// Sent once. A message older than the last one that arrived is dropped.
     Newest,
 }
 
-/// How many channels are [`Delivery::Ordered`]: they are numbered from zero.
+/// The number of [`Delivery::Ordered`] channels: they are numbered from zero.
 pub const ORDERED_CHANNELS: usize = 4;
 
 impl Channel {
@@ -44,7 +44,7 @@ impl Channel {
         Channel::State,
     ];
 
-    /// What the channel promises.
+    /// The delivery guarantee.
     pub const fn delivery(self) -> Delivery {
         match self {
             Channel::Control | Channel::Chat | Channel::Diagnostics | Channel::Chunks => Delivery::Ordered,
@@ -73,13 +73,13 @@ impl Channel {
     }
 }
 
-/// The longest reliable message: a large snapshot fits, and a peer cannot make us gather more than this.
+/// The longest reliable message: a large snapshot fits, and a peer cannot make us buffer more than this.
 pub const MAX_ORDERED_MESSAGE: usize = 16 << 20;
 
 /// The longest message on [`Channel::State`]: it must fit one datagram on every carrier, acks and framing included.
 pub const MAX_NEWEST_MESSAGE: usize = 1_000;
 
-/// The longest message on [`Channel::Input`]: repeated until acknowledged, so it had better be small.
+/// The longest message on [`Channel::Input`]: small, since it is repeated until acknowledged.
 pub const MAX_REDUNDANT_MESSAGE: usize = 400;
 
 #[cfg(test)]

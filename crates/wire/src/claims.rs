@@ -1,4 +1,5 @@
-//! Claims to come back: made from the server's secret, so that none has to be kept and none can be guessed.
+//! Claims with which a peer resumes its seat: derived from the server's secret, so that they need no storage and cannot
+//! be guessed.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,18 +11,18 @@ use subtle::ConstantTimeEq;
 
 use crate::identity::PlayerId;
 
-/// A peer of a session. Whoever drives a relay or a room gives one to each link, later ones to later links. Where sessions are
-/// found again after a restart, that holds over restarts as well: no number is given twice.
+/// A peer of a session. The driver of a relay or a room assigns one to each link, with growing numbers. Where sessions
+/// survive a restart, no number is assigned twice even across restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(pub u64);
 
-/// What lets a peer come back as who it was: its seat, though its last link may seem to be there still, and without the
-/// ticks it has. Known to that peer and the server only.
+/// Lets a peer resume its seat, even if its last link still seems alive, without resending the ticks it has. A secret
+/// of that peer and the server.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Tells this session from others of its name, such as those before the server was restarted.
+    /// Tells this session from others of its name, such as those before a restart of the server.
     pub run: u64,
-    /// Who.
+    /// The secret of the peer.
     pub token: [u8; 16],
 }
 
@@ -31,7 +32,7 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// The claims of one session.
+/// Derives the claims of one session.
 #[derive(Clone)]
 pub struct Claims {
     key: [u8; 32],
@@ -45,14 +46,14 @@ impl fmt::Debug for Claims {
 }
 
 impl Claims {
-    /// Those of a session, by its number, on the server with this secret.
+    /// For the session with this number, on the server with this secret.
     pub fn new(secret: &[u8; 32], session: u64) -> Claims {
         let key = *blake3::keyed_hash(secret, &session.to_le_bytes()).as_bytes();
         let [a, b, c, d, e, f, g, h, ..] = *blake3::keyed_hash(&key, b"run").as_bytes();
         Claims { key, run: u64::from_le_bytes([a, b, c, d, e, f, g, h]) }
     }
 
-    /// The claim of a member: another one for every link.
+    /// The claim of a member: a different one for every link.
     pub fn of(&self, member: Member) -> Claim {
         let mut token = [0; 16];
         let hash = blake3::keyed_hash(&self.key, &member.0.to_le_bytes());
@@ -65,7 +66,7 @@ impl Claims {
         self.run
     }
 
-    /// What proves that this server has said something: also after a restart, with the same secret and number of the session.
+    /// A proof that this server has sent `said`: valid after a restart too, with the same secret and session number.
     pub fn seal(&self, said: &[u8]) -> [u8; 16] {
         let key = *blake3::keyed_hash(&self.key, b"seal").as_bytes();
         let mut token = [0; 16];
@@ -74,12 +75,12 @@ impl Claims {
         token
     }
 
-    /// Whether this server has said it.
+    /// Whether this server has sealed it.
     pub fn has_sealed(&self, said: &[u8], token: &[u8; 16]) -> bool {
         self.seal(said).ct_eq(token).into()
     }
 
-    /// Whether a claim speaks of this session, and not of another of its name.
+    /// Whether a claim is for this session, and not for another of its name.
     pub fn are_of_this_run(&self, claim: &Claim) -> bool {
         claim.run == self.run
     }
@@ -91,38 +92,39 @@ impl Claims {
     }
 }
 
-/// Whoever has gone is remembered until so many others have.
+/// The most departed players that are remembered.
 const MAX_GONE: usize = 256;
 
-/// For how long a seat waits for whoever was cut off, if nothing else is said: a minute (B9).
+/// The default time for which the seat of a disconnected player is held: a minute (B9).
 pub const HOLD_US: u64 = 60_000_000;
 
-/// Seats that wait for those who sat there.
+/// Seats that are held for their players.
 #[derive(Clone, Debug, Default)]
 pub struct Holds {
-    /// The last to go is the last.
+    /// The latest departure is last.
     gone: VecDeque<Hold>,
 }
 
-/// A seat that waits for whoever sat there.
+/// A seat that is held for its player.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Where.
+    /// The seat.
     pub seat: Seat,
-    /// By which link they were there; none if that was before a restart.
+    /// The player's link; none if that was before a restart.
     pub member: Option<Member>,
-    /// Who they are, if that is known.
+    /// The player, if known.
     pub player: Option<PlayerId>,
-    /// Until when it waits. After that it is still theirs if it is free.
+    /// Until when it is held. After that its player still gets it if it is free.
     pub until: Time,
-    /// Nobody else gets it until then, not even if there is no other: they have been cut off, and have not said goodbye.
+    /// No other player gets it until then, not even if no other seat is free: the player was disconnected without a
+    /// goodbye.
     pub is_firm: bool,
-    /// What is to be brought back with them.
+    /// State that the player gets back.
     pub kept: Vec<u8>,
 }
 
 impl Holds {
-    /// Somebody has gone.
+    /// A player has left a seat.
     pub fn push(&mut self, hold: Hold) {
         if self.gone.len() == MAX_GONE {
             self.gone.pop_front();
@@ -130,39 +132,39 @@ impl Holds {
         self.gone.push_back(hold);
     }
 
-    /// Whether a seat waits for somebody, and whether nobody else gets it.
+    /// The hold on a seat, if it has not expired.
     pub fn of(&self, now: Time, seat: Seat) -> Option<&Hold> {
         self.gone.iter().find(|hold| hold.seat == seat && now < hold.until)
     }
 
-    /// Of these free seats, the one that somebody gets for whom none waits: one that waits for nobody, or else one whose player has
+    /// The best of these free seats for a player without a held one: one that is not held, or else one whose player has
     /// said goodbye.
     pub fn free_among(&self, now: Time, mut free: impl Iterator<Item = Seat> + Clone) -> Option<Seat> {
         let is_left = |seat: &Seat| self.of(now, *seat).is_none_or(|hold| !hold.is_firm);
         free.clone().find(|seat| self.of(now, *seat).is_none()).or_else(|| free.find(is_left))
     }
 
-    /// The seat of whoever comes back, by who they are or by their claim.
+    /// The hold of a returning player, found by player id or by claim.
     pub fn find(&self, player: Option<PlayerId>, is_claimed: impl Fn(Member) -> bool) -> Option<&Hold> {
         self.gone.iter().rev().find(|hold| {
             let is_player = player.is_some() && hold.player == player;
-            // A claim alone gives nobody the seat of somebody whose name is known.
+            // A claim alone does not give the seat of a known player.
             let is_free = hold.player.is_none() || hold.player == player;
             is_player || is_free && hold.member.is_some_and(&is_claimed)
         })
     }
 
-    /// Whoever was there by a link that this is true of.
+    /// The hold of the link for which this is true.
     pub fn claimed_by(&self, is_claimed: impl Fn(Member) -> bool) -> Option<&Hold> {
         self.gone.iter().rev().find(|hold| hold.member.is_some_and(&is_claimed))
     }
 
-    /// Somebody sits there now: nobody is waited for any more.
+    /// A player has taken the seat: it is no longer held.
     pub fn clear(&mut self, seat: Seat) {
         self.gone.retain(|hold| hold.seat != seat);
     }
 
-    /// Somebody must not come back.
+    /// The player must not resume.
     pub fn forget(&mut self, player: PlayerId) {
         self.gone.retain(|hold| hold.player != Some(player));
     }
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seat_waits_for_whoever_was_cut_off_and_is_the_last_to_be_given_to_others() {
+    fn a_seat_is_held_after_a_disconnect_and_given_away_last() {
         let at = |seconds: u64| Time::from_micros(seconds * 1_000_000);
         let mut holds = Holds::default();
         let hold = |seat, member, player: Option<u128>, is_firm| Hold {
@@ -206,7 +208,7 @@ mod tests {
             holds.find(player.map(PlayerId), |member| member == Member(claimed)).map(|hold| hold.seat.0)
         };
         assert_eq!((seat(Some(7), 99), seat(None, 11), seat(Some(8), 11)), (Some(0), Some(1), Some(1)));
-        // A claim is not enough where it is known who it is.
+        // A claim is not enough where the player is known.
         assert_eq!((seat(None, 10), seat(Some(8), 10)), (None, None));
         holds.forget(PlayerId(7));
         holds.clear(Seat(1));

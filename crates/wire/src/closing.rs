@@ -1,4 +1,4 @@
-//! How a link ends: who ended it, and the last that one side says to the other.
+//! The end of a link: which side ended it, and its last message.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,13 +13,13 @@ use crate::link::{LaneId, Output};
 use crate::queue::Queue;
 use crate::streams::Streams;
 
-/// One side is done, and all is well: a player leaves, a server stops and will be back.
+/// Regular end: a player leaves, or a server stops and will be back.
 pub const LEAVING: u8 = 0;
 
-/// Whoever owns the link is not to come back by itself; the text says why.
+/// The client must not reconnect by itself; the text gives the reason.
 pub const THROWN_OUT: u8 = 1;
 
-/// A limit was passed; whoever owns the link may come back.
+/// A limit was exceeded; the client may reconnect.
 pub const OVER_A_LIMIT: u8 = 2;
 
 /// Why a link has ended.
@@ -27,7 +27,7 @@ pub const OVER_A_LIMIT: u8 = 2;
 pub enum Closed {
     /// We closed it.
     Here,
-    /// The other side closed it, and said why.
+    /// The other side closed it, for this reason.
     There(Reason),
     /// Nothing was heard for [`TIME_OUT_US`](crate::link::TIME_OUT_US).
     TimedOut,
@@ -35,7 +35,7 @@ pub enum Closed {
     Violation(Malformed),
 }
 
-/// What a side says when it closes a link.
+/// The reason that a side gives when it closes a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// For programs: [`LEAVING`], [`THROWN_OUT`] or [`OVER_A_LIMIT`].
@@ -60,14 +60,14 @@ impl Closing {
     }
 }
 
-/// What a link that has ended still sends, once.
+/// The last packet of a link that has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Last {
     #[default]
     Nothing,
     /// An ack, so that the other side need not repeat its close.
     Ack,
-    /// Which rule the other side has broken.
+    /// The rule that the other side has broken.
     RawMessage(Closing),
 }
 

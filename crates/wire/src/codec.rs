@@ -1,8 +1,8 @@
-//! Byte-wise reading and writing with varints, under every frame and message. Readers check before they take.
+//! Byte-wise reading and writing with varints, the basis of every frame and message. Readers check before they take.
 
 use alloc::vec::Vec;
 
-/// Bytes that do not mean what they should.
+/// Malformed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// The bytes end in the middle of a value.
@@ -11,14 +11,14 @@ pub enum Malformed {
     Overlong,
     /// A length or count is above its limit.
     TooLong,
-    /// A tag that no version of this protocol has given a meaning to.
+    /// A tag without a meaning in any version of this protocol.
     UnknownKind,
     /// A value that is well-formed, but not allowed here, by this rule.
     Forbidden(&'static str),
 }
 
 impl Malformed {
-    /// What was to be kept to, for a peer that has proven itself, and for logs.
+    /// The rule that was broken, for a peer that has proven the passphrase, and for logs.
     pub const fn rule(self) -> &'static str {
         match self {
             Malformed::Truncated => "a message ends where its last value does, not before",
@@ -47,7 +47,7 @@ impl core::error::Error for Malformed {}
 /// The longest varint of a u64.
 pub const MAX_VARINT: usize = 10;
 
-/// How many bytes `value` takes as a varint.
+/// The length of `value` as a varint.
 pub const fn varint_len(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;
     bits.div_ceil(7)
@@ -68,7 +68,7 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A cursor over bytes that somebody else wrote.
+/// A cursor over untrusted bytes.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,4 +1,4 @@
-//! Control messages: postcard, read to the last byte, with lists that cannot be longer than is said.
+//! Control messages: postcard, read to the last byte, with bounded lists.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Malformed;
 
-/// A list that is refused as soon as it is too long, before memory is asked for.
+/// Deserialises a list, and refuses it as soon as it is too long, before memory is allocated.
 pub fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -35,7 +35,7 @@ pub fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize
     deserializer.deserialize_seq(AtMost::<T, MOST>(PhantomData))
 }
 
-/// What is wrong with a message that is none.
+/// The error for an invalid control message.
 pub const UNREADABLE: Malformed = Malformed::Forbidden(
     "a control message is of a known kind, ends where its fields end, and its lists are within their limits",
 );
@@ -70,7 +70,7 @@ mod tests {
     struct Few(#[serde(deserialize_with = "at_most::<_, _, 3>")] Vec<u16>);
 
     #[test]
-    fn messages_end_where_they_end_and_lists_are_no_longer_than_said() {
+    fn trailing_bytes_and_long_lists_are_refused() {
         let few = Few(vec![1, 300, 3]);
         let bytes = to_bytes(&few);
         assert_eq!(bytes, [3, 1, 0xac, 2, 3]);

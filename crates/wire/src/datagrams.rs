@@ -1,4 +1,4 @@
-//! The packet side of a link: numbers and acks, what rides in each packet, and what is done about loss.
+//! The packet side of a link: numbers and acks, the contents of each packet, and the reaction to loss.
 //!
 //! Used on raw UDP for everything, and inside QUIC and WebTransport for the unreliable channels.
 
@@ -24,26 +24,27 @@ use crate::window::Window;
 /// After this many packets that want an ack soon, one is sent at once: bulk is not kept waiting.
 const ACK_AT_ONCE: u32 = 4;
 
-/// After this many packets that want any ack, one is sent at once: it tells of 64, so four in a row may be lost.
+/// After this many packets that want any ack, one is sent at once: an ack covers 64, so four in a row may be lost.
 const HELD_ACK_AT_ONCE: u32 = 16;
 
-/// The longest wait before something unanswered is sent again, however often that failed: a burst of losses must
-/// swallow 25 packets in a row before the link is taken for dead.
+/// The longest wait before unacknowledged data is sent again, however often that failed: a burst of losses has to
+/// swallow 25 packets in a row before the link times out.
 const MAX_RETRY_US: u64 = 400_000;
 
-/// How often the other side is given a delay to measure a round trip by, while nothing hangs on it: three ticks of 60 Hz.
+/// How often an ack carries a delay, for the other side to measure round trips, while nothing depends on it: three
+/// ticks of 60 Hz.
 const TELL_DELAY_EVERY_US: u64 = 45_000;
 
 /// Room for [`Frame::Prompt`] that is left in every packet.
 const PROMPT_LEN: usize = 1;
 
-/// The least room for a piece of a reliable stream that is worth its head.
+/// The least room for which a piece of a reliable stream is worth its head.
 const MIN_PIECE: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Datagrams {
     max_len: usize,
-    /// Whether reliable streams ride in packets too, because the carrier has none.
+    /// Whether reliable streams are sent in packets too, because the carrier has none.
     streams: bool,
     arrivals: Arrivals,
     sent: SentPackets,
@@ -54,16 +55,16 @@ pub(crate) struct Datagrams {
     /// The packet that the last delivered newest-wins message came in.
     newest_from: Option<u64>,
     ack_due: Option<Time>,
-    /// Packets that came since we last sent one: those that want an ack soon, and all that want one.
+    /// Packets received since we last sent one: those that want an ack soon, and all that want one.
     urgent_in: u32,
     unacked_in: u32,
     cadence: Cadence,
-    /// The newest number that we have acknowledged, and when we last told how long ago it had come.
+    /// The newest number that we have acknowledged, and when we last sent its delay.
     acked: Option<u64>,
     delay_told: Time,
     probe: bool,
     last_sent: Time,
-    /// When the retry timer was last set off or put back, and how often it has fired since an ack.
+    /// When the retry timer was last started, and how often it has fired since an ack.
     retry_from: Time,
     retries: u32,
     lost: u64,
@@ -128,7 +129,7 @@ impl Datagrams {
         (&self.redundant_out, &self.redundant_in)
     }
 
-    /// Hands out the redundant messages that are not acknowledged, and repeats them no more.
+    /// Hands out the redundant messages that are not acknowledged, and stops repeating them.
     pub fn take_redundant(&mut self, take: impl FnMut(&[u8])) {
         self.redundant_out.messages().for_each(take);
         self.redundant_out.stop_repeating();
@@ -138,7 +139,7 @@ impl Datagrams {
         self.redundant_out.push(message);
     }
 
-    /// Takes a packet. Repeats do nothing.
+    /// Handles a packet. Duplicates are ignored.
     pub fn on_packet(
         &mut self,
         now: Time,
@@ -176,7 +177,7 @@ impl Datagrams {
     fn wants_ack(&mut self, now: Time, newest: bool, urgent: bool) {
         self.unacked_in += 1;
         self.urgent_in += u32::from(urgent);
-        // An out-of-order packet closes a gap that the sender may be about to mend: tell it soon.
+        // An out-of-order packet closes a gap that the sender may be about to repair: acknowledge it soon.
         let at_once = urgent && (self.urgent_in >= ACK_AT_ONCE || !newest);
         let due = if at_once || self.unacked_in >= HELD_ACK_AT_ONCE {
             now
@@ -208,7 +209,7 @@ impl Datagrams {
             Frame::Ordered { channel, offset, bytes } if self.streams => {
                 streams.on_piece(channel, offset, bytes)?;
             }
-            // A ping is there to be acknowledged, as every frame is.
+            // A ping only has to be acknowledged, as every frame is.
             Frame::Prompt { .. } | Frame::Ping { .. } | Frame::Pong { .. } => {}
             Frame::Close { code, text } => {
                 streams.closed_by_peer(code, text);
@@ -261,7 +262,7 @@ impl Datagrams {
         self.judge(now, streams, |sent, tell| sent.look(now, patience_us, held_us, tell));
     }
 
-    /// Has `look` go over the packets that were sent, and does what it tells.
+    /// Has `look` examine the packets that were sent, and applies its reports.
     fn judge(
         &mut self,
         now: Time,
@@ -276,7 +277,7 @@ impl Datagrams {
         });
     }
 
-    /// Does what is due by now.
+    /// Does everything that is due by now.
     pub fn on_time(&mut self, now: Time, streams: &mut Streams) {
         self.window.tick(now, &self.rtt);
         self.look_for_losses(now, streams);
@@ -349,8 +350,8 @@ impl Datagrams {
         true
     }
 
-    /// Whether the ack of the next packet is worth measuring a round trip by: it is news, and the other side waits for it
-    /// or has had none to measure by for a while.
+    /// Whether the ack of the next packet is useful for measuring a round trip: it is new, and the other side waits for
+    /// it or has had no measurement for a while.
     fn should_tell_delay(&self, now: Time) -> bool {
         let rested = now.micros_since(self.delay_told) >= TELL_DELAY_EVERY_US;
         self.arrivals.newest() > self.acked && (rested || self.urgent_in > 0)
@@ -386,7 +387,7 @@ impl Datagrams {
             frame::put_ping(out, 0);
             urgent = true;
         } else if !urgent && eliciting {
-            // If we send now and then only, no later packet will make up for this one.
+            // If we send rarely, no later packet will make up for this one.
             urgent = self.probe || self.cadence.next_by().is_none();
             if urgent || self.window.is_flying() {
                 frame::put_prompt(out, !urgent);
@@ -397,7 +398,7 @@ impl Datagrams {
         PacketContents { redundant_until, eliciting, urgent, close, told: None }
     }
 
-    /// Has the next [`Self::poll`] send a packet, for the ack in it.
+    /// Makes the next [`Self::poll`] send a packet, for its ack.
     pub fn ack_at_once(&mut self, now: Time) {
         self.ack_due = Some(now);
     }
@@ -452,7 +453,7 @@ impl Datagrams {
     }
 }
 
-/// Queues the reliable bytes of a packet that seems lost again. Returns how many there were.
+/// Queues the reliable bytes of a packet that seems lost again. Returns their number.
 fn give_back(now: Time, pieces: Pieces<'_>, streams: &mut Streams, window: &mut Window, rtt: &Rtt) -> u64 {
     let bytes = piece_bytes(pieces.clone());
     if bytes > 0 {

@@ -1,4 +1,4 @@
-//! Frames: what packets and lanes are made of. A kind and a channel in one byte, then the kind's own fields.
+//! Frames: the contents of packets and lanes. A kind and a channel in one byte, then the fields of the kind.
 //!
 //! | kind | on | fields |
 //! |---|---|---|
@@ -24,7 +24,7 @@ pub const MAX_CHUNK: usize = 4_096;
 /// The longest piece of a reliable stream in one datagram.
 pub const MAX_FRAGMENT: usize = 1_200;
 
-/// The longest text that goes with a close: a sentence for a person.
+/// The longest text of a close: a sentence for a person.
 pub const MAX_CLOSE_TEXT: usize = 200;
 
 const PROMPT: u8 = 0;
@@ -45,7 +45,7 @@ pub enum Frame<'a> {
     },
     /// A whole unreliable message.
     Message {
-        /// Where it belongs.
+        /// The channel.
         channel: Channel,
         /// Its bytes.
         bytes: &'a [u8],
@@ -54,35 +54,35 @@ pub enum Frame<'a> {
     Redundant(Messages<'a>),
     /// A piece of a reliable stream, at its place.
     Ordered {
-        /// Where it belongs.
+        /// The channel.
         channel: Channel,
-        /// How many bytes of the stream come before it.
+        /// The number of bytes of the stream before it.
         offset: u64,
         /// The piece.
         bytes: &'a [u8],
     },
     /// The next piece of a reliable stream, on a lane that keeps order.
     Chunk {
-        /// Where it belongs.
+        /// The channel.
         channel: Channel,
         /// The piece.
         bytes: &'a [u8],
     },
-    /// A question that wants a `Pong` with the same id on a lane; in a datagram the ack is the answer.
+    /// A request for a `Pong` with the same id on a lane; in a datagram the ack is the answer.
     Ping {
-        /// Which question.
+        /// The id.
         id: u16,
     },
     /// The answer to a `Ping`.
     Pong {
-        /// Which question.
+        /// The id.
         id: u16,
     },
     /// The other side has ended the link.
     Close {
-        /// Why, for programs.
+        /// The reason, for programs.
         code: u8,
-        /// Why, for people. Not always UTF-8: the peer wrote it.
+        /// The reason, for people. Not always UTF-8: the peer wrote it.
         text: &'a [u8],
     },
 }
@@ -91,7 +91,7 @@ fn head(kind: u8, channel: Channel) -> u8 {
     kind << 4 | channel.number()
 }
 
-/// Appends the wish for an ack soon, perhaps only if something before it is missing.
+/// Appends the request for an ack soon, perhaps only if something before it is missing.
 pub fn put_prompt(out: &mut Vec<u8>, gaps: bool) {
     out.push(PROMPT << 4 | u8::from(gaps));
 }
@@ -177,8 +177,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Whether the packet that carries it should be acknowledged soon: something waits for that on the other side.
-    /// `gaps` says whether packets before it are missing.
+    /// Whether the packet that carries it should be acknowledged soon, because the other side waits for that. `gaps`
+    /// says whether packets before it are missing.
     pub const fn is_urgent(&self, gaps: bool) -> bool {
         match self {
             Frame::Prompt { gaps: only_gaps } => !*only_gaps || gaps,
@@ -299,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn what_reads_writes_back_the_same(bytes: Vec<u8>) {
+        fn what_is_read_is_written_back_the_same(bytes: Vec<u8>) {
             let mut reader = Reader::new(&bytes);
             if let Ok(frame) = Frame::read(&mut reader) {
                 let mut out = vec![];

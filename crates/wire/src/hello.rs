@@ -1,10 +1,10 @@
-//! The first message of a link and its answer: who we are, what we want, and a proof of the passphrase.
+//! The handshake: the first message of a link, with identity, intent and a proof of the passphrase, and its answer.
 //!
 //! ```text
 //! Hello   magic "STCK" · version (u16) · seconds (u64) · nonce (16) · keyed hash (32) · postcard body
 //! Answer  magic "STCK" · version (u16) · postcard body
 //! ```
-//! The head never changes, so that any two versions can tell each other that they differ.
+//! The head is the same in all versions, so that any two versions can tell each other that they differ.
 
 use alloc::format;
 use alloc::string::String;
@@ -40,7 +40,7 @@ pub const MAX_ANSWER: usize = 512;
 const STAMP_LEN: usize = 4 + 2 + 8 + 16;
 const MAC_LEN: usize = 32;
 
-/// What must be equal on both sides before they can play together.
+/// What has to be equal on both sides before they can play together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The build of the simulation (L10).
@@ -49,19 +49,19 @@ pub struct Identity {
     pub schema: SchemaHash,
 }
 
-/// What a client wants from a server.
+/// A client's request to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// Measure the link.
     Ping,
-    /// Take part in a session.
+    /// Join a session in lockstep.
     Join {
         /// Its name.
         session: String,
     },
-    /// Take part in an authoritative room.
+    /// Join an authoritative room.
     Enter {
-        /// Which one, by name.
+        /// Its name.
         room: String,
     },
 }
@@ -79,17 +79,17 @@ impl Intent {
 /// The first message of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// What this side runs.
+    /// The client's build and schema.
     pub identity: Identity,
-    /// What it wants.
+    /// The client's request.
     pub intent: Intent,
-    /// What its player is called.
+    /// The player's name.
     pub name: String,
-    /// What shows as whom it comes, where the server has given it something for that. Only the server understands it.
+    /// The pass that identifies the player, if the server has issued one. Only the server can decode it.
     pub pass: Option<Vec<u8>>,
 }
 
-/// What makes a first message unique: passed in, since this crate reads neither clocks nor randomness.
+/// The unique part of a first message: passed in, since this crate reads neither clocks nor randomness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The Unix time in seconds.
@@ -115,7 +115,7 @@ enum BodyIntent<'a> {
     Enter { room: &'a str },
 }
 
-/// Why a first message cannot be made.
+/// Why a first message cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelloError {
     /// The player's name is longer than [`MAX_NAME`] bytes.
@@ -141,7 +141,7 @@ impl core::fmt::Display for HelloError {
 impl core::error::Error for HelloError {}
 
 impl Hello {
-    /// The bytes of a first message that proves `key`. Each one needs a stamp of its own.
+    /// Encodes a first message that proves `key`. Each one needs a stamp of its own.
     pub fn to_bytes(&self, key: &AccessKey, stamp: Stamp) -> Result<Vec<u8>, HelloError> {
         self.check_lengths()?;
         let body = Body {
@@ -195,7 +195,7 @@ impl Hello {
     }
 }
 
-/// Why a server turns down a client whose proof was good. Names both sides' values, so that a person can act on it.
+/// Why a server refuses a client whose proof is valid. Names both sides' values, so that a person can act on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refusal {
     /// The protocols differ.
@@ -226,7 +226,7 @@ pub enum Refusal {
 /// The longest sentence in a refusal.
 pub const MAX_REFUSAL_TEXT: usize = 300;
 
-/// What stands at the end of a sentence that was cut.
+/// The end of a sentence that was cut.
 const CUT: &str = "…";
 
 impl core::fmt::Display for Refusal {
@@ -247,7 +247,7 @@ impl core::fmt::Display for Refusal {
 }
 
 impl Identity {
-    /// How a client's identity differs from this, the server's.
+    /// The refusal for a client whose identity differs from this, the server's.
     pub fn refusal(&self, client: &Identity) -> Option<Refusal> {
         if self.build != client.build {
             Some(Refusal::Build { server: self.build, client: client.build })
@@ -259,17 +259,17 @@ impl Identity {
     }
 }
 
-/// What a server says to a first message with a good proof.
+/// A server's answer to a first message with a valid proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The link is open.
     Welcome,
-    /// It is not, and this is why.
+    /// It is not, for this reason.
     Refused(Refusal),
 }
 
 impl Answer {
-    /// The bytes of the answer. A sentence that is too long is cut.
+    /// Encodes the answer. A sentence that is too long is cut.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(MAX_ANSWER);
         out.extend_from_slice(&MAGIC);
@@ -285,7 +285,7 @@ impl Answer {
         postcard::to_extend(cut, out).expect("texts and arrays always serialise")
     }
 
-    /// Reads an answer. One of another version reads as a refusal that says so.
+    /// Decodes an answer. One of another version reads as a refusal that says so.
     pub fn from_bytes(bytes: &[u8]) -> Result<Answer, Malformed> {
         if bytes.len() > MAX_ANSWER {
             return Err(Malformed::TooLong);
@@ -310,30 +310,30 @@ impl Answer {
     }
 }
 
-/// What a server does about a first message.
+/// A server's reaction to a first message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HelloOutcome {
-    /// The proof was good: look at the hello, then answer.
+    /// The proof is valid: decide on the hello, then answer.
     Proven(Proven),
-    /// The proof was good, but no link can come of it: answer this and forget it.
+    /// The proof is valid, but the link is impossible: send this answer and forget the client.
     Refused(Refusal),
-    /// Not one byte of answer.
+    /// Send no answer at all.
     Silent(Silence),
 }
 
-/// A first message with a good proof.
+/// A first message with a valid proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proven {
-    /// What it says.
+    /// The message.
     pub hello: Hello,
-    /// The proof, if it still has to be [spent](HelloVerifier::spend) when the client has shown that it receives at its address.
+    /// The proof, if it still has to be [spent](HelloVerifier::spend) once the client has proven its address.
     pub unspent: Option<ProofId>,
 }
 
-/// The server's side of the first message: checks proofs and remembers them.
+/// The server's side of the handshake: checks proofs and remembers them.
 ///
-/// With a passphrase a proof is spent before anything is answered. Without one anybody can make any number of proofs, from
-/// addresses that are made up: there a proof is spent when its source is proven, and nothing is remembered before.
+/// With a passphrase a proof is spent before anything is answered. Without one any client can make any number of
+/// proofs, from spoofed addresses: there a proof is spent when its source is proven, and nothing is remembered before.
 #[derive(Clone, Debug)]
 pub struct HelloVerifier {
     key: AccessKey,
@@ -343,7 +343,7 @@ pub struct HelloVerifier {
 }
 
 impl HelloVerifier {
-    /// A door that opens to proofs of `key`.
+    /// A verifier for proofs of `key`.
     pub fn new(key: AccessKey) -> HelloVerifier {
         let is_open = key == AccessKey::open();
         HelloVerifier { key, is_open, used: UsedProofs::default(), fresh: Vec::new() }
@@ -355,46 +355,46 @@ impl HelloVerifier {
         self.key = key;
     }
 
-    /// The key that is asked for now.
+    /// The present key.
     pub fn key(&self) -> &AccessKey {
         &self.key
     }
 
-    /// Whether no passphrase is asked for.
+    /// Whether there is no passphrase.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Remembers a proof that was used before a restart, if that still matters.
+    /// Restores a proof that was spent before a restart, unless it is stale.
     pub fn restore(&mut self, unix_s: u64, noted: ProofId) {
         self.used.restore(unix_s, noted);
     }
 
-    /// The proofs used since the last call, to be kept on disk before anything is answered.
+    /// The proofs spent since the last call, to be stored before anything is answered.
     pub fn take_fresh(&mut self) -> Vec<ProofId> {
         core::mem::take(&mut self.fresh)
     }
 
-    /// All proofs that must survive a restart.
+    /// All proofs that have to survive a restart.
     pub fn used(&self) -> &UsedProofs {
         &self.used
     }
 
-    /// Checks the proof in a native QUIC client's first connection id. Without a passphrase it is not remembered: the handshake
-    /// that follows cannot be replayed, and the first message in it is remembered.
+    /// Checks the proof in a native QUIC client's first connection id. Without a passphrase it is not remembered: the
+    /// handshake that follows cannot be replayed, and the first message in it is remembered.
     pub fn check_connection_id(&mut self, unix_s: u64, source: Source, id: &[u8]) -> Result<(), Silence> {
         let proof = self.key.check_connection_id(unix_s, id)?;
         if self.must_wait(source) { Ok(()) } else { self.spend(unix_s, source, proof) }
     }
 
-    /// Uses a proof: only the first time goes through.
+    /// Spends a proof, which succeeds once.
     pub fn spend(&mut self, unix_s: u64, source: Source, proof: ProofId) -> Result<(), Silence> {
         let noted = self.used.note(unix_s, source, proof)?;
         self.fresh.push(noted);
         Ok(())
     }
 
-    /// Whether a proof is not spent yet.
+    /// Whether the proof is spent later, once the source is proven.
     fn must_wait(&self, source: Source) -> bool {
         self.is_open && !source.is_proven
     }
@@ -413,7 +413,8 @@ impl HelloVerifier {
         }
     }
 
-    /// Checks the head, which is the same in every version. Returns the version, the body, and the proof if it is not spent yet.
+    /// Checks the head, which is the same in every version. Returns the version, the body, and the proof if it is not
+    /// spent yet.
     fn prove<'a>(
         &mut self,
         unix_s: u64,
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_passphrase_nothing_is_remembered_of_unproven_sources() {
+    fn without_a_passphrase_unproven_sources_use_no_memory() {
         let made_up = Source { is_proven: false, ..SOURCE };
         let (open, locked) = (AccessKey::open(), AccessKey::from_passphrase("shut"));
         for (key, is_open) in [(open, true), (locked, false)] {
@@ -518,7 +519,7 @@ mod tests {
             let id = key.connection_id(NOW, [1; 6]);
             assert_eq!(door.check_connection_id(NOW, made_up, &id), Ok(()));
             assert_eq!((unspent.is_some(), door.take_fresh().len()), (is_open, if is_open { 0 } else { 2 }));
-            // Spent, it is good for nobody any more.
+            // Once spent, it is invalid for every client.
             if let Some(proof) = unspent {
                 assert!(matches!(door.knock(NOW, made_up, &bytes), HelloOutcome::Proven(_)));
                 assert_eq!(door.spend(NOW, SOURCE, proof), Ok(()));
@@ -529,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_passphrase_lets_nobody_in_with_the_old_one() {
+    fn after_a_change_the_old_passphrase_is_refused() {
         let mut door = HelloVerifier::new(AccessKey::open());
         door.set_key(AccessKey::from_passphrase("new"));
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits: keys, proofs and hashes in addresses, headers and lines for people.
+//! Bytes as hexadecimal digits: keys, proofs and hashes in addresses, headers and messages for people.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,12 +9,12 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Exactly as many bytes as are asked for; digits may be large or small.
+/// Exactly as many bytes as are asked for; upper or lower case.
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     read_hex(text, N)?.try_into().ok()
 }
 
-/// So many bytes at most.
+/// At most this many bytes.
 pub fn read_hex(text: &str, most: usize) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_nothing_else_is() {
+    fn only_valid_hexadecimal_is_read_back() {
         assert_eq!(to_hex(&[0, 0xaf, 9]), "00af09");
         assert_eq!(from_hex("00aF09"), Some([0, 0xaf, 9]));
         for bad in ["", "00af0", "00af0g", "00af0900", "+0af09"] {

@@ -1,4 +1,4 @@
-//! Who somebody is, and the secret that shows it.
+//! A player's identity, and the secret token that proves it.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::hex;
 
-/// Keeps apart what is hashed for different purposes.
+/// Separates hashes for different purposes.
 const USER_CONTEXT: &str = "sametick 2026 player of an issuer";
 const TOKEN_CONTEXT: &str = "sametick 2026 token at rest";
 
-/// Who somebody is, across rooms, links and restarts.
+/// The identity of a player, across rooms, links and restarts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlayerId(pub u128);
 
 impl PlayerId {
-    /// A guest's, from random bytes.
+    /// The id of a guest, from random bytes.
     pub const fn from_bytes(bytes: [u8; 16]) -> PlayerId {
         PlayerId(u128::from_be_bytes(bytes))
     }
 
-    /// That of somebody whom an issuer knows as `subject`. It is a hash, so that no e-mail and no name is a key.
+    /// The id of the user whom an issuer knows as `subject`. It is a hash, so that no e-mail and no name is a key.
     pub fn of_user(issuer: &str, subject: &str) -> PlayerId {
         PlayerId::from_bytes(digest(USER_CONTEXT, issuer, subject))
     }
 
-    /// As it is kept.
+    /// The stored form.
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
@@ -49,7 +49,7 @@ impl fmt::Debug for PlayerId {
     }
 }
 
-/// The secret by which one client is known as a player: 128 random bits. It is never kept by a server and never shown.
+/// The secret that proves a player's identity: 128 random bits. A server never stores it and never shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token([u8; 16]);
 
@@ -59,17 +59,17 @@ impl Token {
         Token(bytes)
     }
 
-    /// From what a client sent.
+    /// From a client's message.
     pub fn from_hex(text: &str) -> Option<Token> {
         hex::from_hex(text).map(Token)
     }
 
-    /// For the client it belongs to, and for nobody else.
+    /// For the client that it belongs to, and for no other use.
     pub fn to_hex(&self) -> String {
         hex::to_hex(&self.0)
     }
 
-    /// What is kept of it.
+    /// The stored form.
     pub fn hash(&self) -> TokenHash {
         let mut hasher = blake3::Hasher::new_derive_key(TOKEN_CONTEXT);
         hasher.update(&self.0);
@@ -83,13 +83,13 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What is kept of a [`Token`]. Compared in constant time.
+/// The stored form of a [`Token`]. Compared in constant time.
 #[derive(Clone, Copy)]
 pub struct TokenHash(pub [u8; 32]);
 
 impl PartialEq for TokenHash {
     fn eq(&self, other: &Self) -> bool {
-        // The comparison of hashes that takes as long for any two.
+        // This comparison of hashes takes constant time.
         blake3::Hash::from_bytes(self.0) == blake3::Hash::from_bytes(other.0)
     }
 }
@@ -108,7 +108,7 @@ impl fmt::Debug for TokenHash {
     }
 }
 
-/// The first bytes of a hash over two texts that cannot be mistaken for two others, nor for what is hashed in another context.
+/// The first bytes of a hash over two texts, unambiguous between pairs of texts and between contexts.
 pub fn digest<const N: usize>(context: &str, one: &str, other: &str) -> [u8; N] {
     let mut hasher = blake3::Hasher::new_derive_key(context);
     hasher.update(&(one.len() as u64).to_le_bytes()).update(one.as_bytes()).update(other.as_bytes());
@@ -125,14 +125,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_what_they_were() {
+    fn ids_are_stable() {
         // Rows are found by these: they never change.
         assert_eq!(PlayerId::of_user("a", "b").to_string(), "795c21b846129f798b484893816833b0");
         assert_ne!(PlayerId::of_user("ab", ""), PlayerId::of_user("a", "b"));
     }
 
     #[test]
-    fn a_token_is_shown_to_nobody() {
+    fn a_token_is_never_shown() {
         let token = Token::from_hex("00112233445566778899aabbccddeeff").unwrap();
         assert_eq!(token.to_hex(), "00112233445566778899aabbccddeeff");
         let shown = format!("{token:?} {:?}", token.hash());

@@ -1,5 +1,5 @@
-//! Inputs that only the game understands, and their coding against the tick before: one bit for an input that repeats, a
-//! few for one that changes. Servers and logs know inputs in this form only.
+//! Inputs as bytes that only the game understands, delta-coded against the tick before: one bit for an input that
+//! repeats, a few for one that changes. Servers and logs know inputs in this form only.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,7 +19,7 @@ pub const MAX_RUN: u32 = 64;
 const LEN_BITS: u32 = 6;
 const RUN_BITS: u32 = 6;
 
-/// Enough that a link times out before a number of a tick can mean two ticks, at any rate.
+/// Enough that a link times out before a tick number becomes ambiguous, at any rate.
 const TICK_BITS: u32 = 13;
 
 /// One seat's input in one tick, as bytes that only the game understands.
@@ -30,17 +30,17 @@ pub struct Opaque {
 }
 
 impl Opaque {
-    /// No bytes: what a seat is taken to have done before its first input.
+    /// No bytes: the input assumed for a seat before its first one.
     pub const EMPTY: Opaque = Opaque { len: 0, bytes: [0; MAX_INPUT] };
 
-    /// These bytes, if they are not too many.
+    /// These bytes; none if there are too many.
     pub fn new(bytes: &[u8]) -> Option<Opaque> {
         let mut opaque = Opaque { len: bytes.len() as u8, ..Opaque::EMPTY };
         opaque.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(opaque)
     }
 
-    /// The canonical bytes of a game's input, without asking for memory.
+    /// The canonical bytes of a game's input, without allocation.
     ///
     /// # Panics
     /// If they are more than [`MAX_INPUT`], or the input cannot be serialised.
@@ -113,7 +113,7 @@ pub fn put_input(out: &mut BitWriter<'_>, last: &mut Opaque, input: Option<&Opaq
     }
 }
 
-/// A toggled bit, or the whole of it.
+/// A toggled bit, or the whole input.
 fn put_change(out: &mut BitWriter<'_>, last: &Opaque, input: &Opaque) {
     match last.single_difference(input) {
         Some(bit) => {
@@ -147,7 +147,7 @@ pub fn read_input(reader: &mut BitReader<'_>, last: &mut Opaque) -> Result<Optio
     Ok(Some(input))
 }
 
-/// Appends the whole of an input, whatever the last one was.
+/// Appends the whole of an input, independent of the last one.
 pub fn put_whole(out: &mut BitWriter<'_>, input: &Opaque) {
     out.bits(u64::from(input.len), LEN_BITS);
     input.as_bytes().iter().for_each(|byte| out.bits(u64::from(*byte), 8));
@@ -175,7 +175,7 @@ pub fn widen(low: u32, near: Tick) -> Result<Tick, ReadError> {
     u32::try_from(tick).map(Tick).map_err(|_| ReadError::OutOfRange)
 }
 
-/// The head of a run of ticks: the low bits of the first one's number, and how many.
+/// The head of a run of ticks: the low bits of the first one's number, and their count.
 ///
 /// # Panics
 /// If they are none, or more than [`MAX_RUN`].
@@ -188,7 +188,7 @@ pub fn put_head(out: &mut BitWriter<'_>, first: Tick, ticks: u32) {
     }
 }
 
-/// Reads what [`put_head`] wrote: the first tick, which is near `near`, and how many.
+/// Reads what [`put_head`] wrote: the first tick, which is near `near`, and the count.
 pub fn read_head(reader: &mut BitReader<'_>, near: Tick) -> Result<(Tick, u32), ReadError> {
     let first = widen(reader.bits(TICK_BITS)? as u32, near)?;
     let ticks = if reader.bool()? { reader.bits(RUN_BITS)? as u32 + 1 } else { 1 };
@@ -196,7 +196,7 @@ pub fn read_head(reader: &mut BitReader<'_>, near: Tick) -> Result<(Tick, u32), 
     Ok((first, ticks))
 }
 
-/// The first tick of a message that begins with such a head, for people who read message logs.
+/// The first tick of a message that starts with such a head, for message logs.
 pub fn first_tick(bytes: &[u8], near: Tick) -> Option<Tick> {
     read_head(&mut BitReader::new(bytes), near).ok().map(|(first, _)| first)
 }
@@ -251,8 +251,8 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes: Vec<u8>, near: u32) {
-            // Whatever it says of them.
+        fn any_bytes_are_read_without_panic(bytes: Vec<u8>, near: u32) {
+            // Whatever the result is.
             let _ = read_inputs(&bytes, Tick(near), |_, _| ());
         }
     }

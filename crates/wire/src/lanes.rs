@@ -1,6 +1,6 @@
-//! The stream side of a link: carriers that are reliable already (WebSocket, QUIC and WebTransport streams). No acks
-//! of ours are paid for; a ping now and then marks how far the other side has come, so that bulk never piles up in
-//! front of inputs.
+//! The stream side of a link: carriers that are reliable already (WebSocket, QUIC and WebTransport streams). It sends
+//! no acks of its own; an occasional ping marks how far the other side has come, so that bulk never piles up in front
+//! of inputs.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -17,18 +17,18 @@ use crate::rtt::Rtt;
 use crate::streams::Streams;
 use crate::window::{MIN_WINDOW, Window};
 
-/// The longest frame on a lane: a full chunk and its head. A peer cannot make us keep more of an unfinished frame.
+/// The longest frame on a lane: a full chunk and its head. A peer cannot make us buffer more of an unfinished frame.
 const MAX_FRAME: usize = MAX_CHUNK + 16;
 
-/// How much one output carries at most: several small messages share it, and it stays below the 16 KiB a WebSocket
-/// message may have.
+/// The most bytes of one output: several small messages share it, and it stays below the 16 KiB a WebSocket message may
+/// have.
 const MAX_OUTPUT: usize = 8_192;
 
 /// A mark is set after this many bytes of reliable streams at the latest.
 const MARK_EVERY: u64 = MIN_WINDOW / 2;
 
-/// What may be on its way on one lane. A carrier keeps a limited amount (256 KiB) for a peer that reads slowly, and drops
-/// whoever lets more pile up: bulk alone must never come to that.
+/// The most bytes in flight on one lane. A carrier buffers a limited amount (256 KiB) for a peer that reads slowly, and
+/// drops a peer beyond it: bulk alone must never reach that.
 pub const MAX_LANE_WINDOW: u64 = 128 << 10;
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Lane {
     /// The beginning of a frame whose end has not arrived.
     unfinished: Vec<u8>,
     channels: &'static [Channel],
-    /// Whether unreliable messages ride here too, because the carrier has nothing else.
+    /// Whether unreliable messages are sent here too, because the carrier has nothing else.
     messages: bool,
     rtt: Rtt,
     window: Window,
@@ -52,7 +52,7 @@ pub(crate) struct Lane {
     unmarked: u64,
     next_mark: u16,
     pong: Option<u16>,
-    /// When a mark was last set, or found to be under way still.
+    /// When a mark was last set, or found to be still in flight.
     marked_at: Time,
 }
 
@@ -76,7 +76,7 @@ impl Lane {
         &self.rtt
     }
 
-    /// Takes the next bytes of the lane, however they were cut.
+    /// Handles the next bytes of the lane, split anywhere.
     pub fn on_bytes(
         &mut self,
         now: Time,
@@ -91,7 +91,7 @@ impl Lane {
         all.extend_from_slice(bytes);
         let heard = self.on_frames(now, &all, streams, inbox);
         if self.unfinished.is_empty() {
-            // Keeps the memory for the next cut.
+            // Keeps the memory for the next partial frame.
             all.clear();
             self.unfinished = all;
         }
@@ -147,7 +147,7 @@ impl Lane {
         Ok(Heard::Something)
     }
 
-    /// The other side has come as far as this mark; an unknown id does nothing.
+    /// The other side has reached this mark; an unknown id does nothing.
     fn on_pong(&mut self, now: Time, id: u16) {
         let Some(at) = self.marks.iter().position(|mark| mark.id == id) else { return };
         let sent_at = self.marks[at].at;
@@ -163,7 +163,7 @@ impl Lane {
         paced.into_iter().chain(keep_alive).min()
     }
 
-    /// A mark now and then measures the round trip of a busy lane and keeps an idle one alive. Where packets travel
+    /// A mark now and then measures the round trip of a busy lane and keeps an idle one alive. Where there are packets
     /// beside the lanes, they do both.
     fn is_mark_due(&self, now: Time) -> bool {
         self.messages && now.micros_since(self.marked_at) >= KEEP_ALIVE_US

@@ -1,12 +1,12 @@
-//! One link, one end: give it what arrived and what to send, drain what comes out.
+//! One end of a link, as a state machine: pass in packets that arrived and messages to send, and drain its outputs.
 //!
 //! ```text
 //!   send ─▶ ┌──────┐ ─▶ Datagram / Stream   to the carrier
 //! handle ─▶ │ Link │ ─▶ Message             to the game
 //!           └──────┘ ─▶ Closed, WakeAt
 //! ```
-//! After each `handle` or `send`, call [`Link::poll_output`] until it says [`Output::WakeAt`] (or `Done`), and come
-//! back at that time with [`Input::Timeout`].
+//! After each `handle` or `send`, call [`Link::poll_output`] until it returns [`Output::WakeAt`] (or `Done`), and call
+//! [`Link::handle`] at that time with [`Input::Timeout`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,26 +24,27 @@ use crate::queue::Queue;
 use crate::rtt::Rtt;
 use crate::streams::Streams;
 
-/// Without a packet for this long the other side is gone (V2).
+/// The time-out: the other side is gone after a silence of this length (V2).
 pub const TIME_OUT_US: u64 = 10_000_000;
 
-/// A silent side says something this often, so that ten lost packets in a row are needed for a false time-out.
+/// An idle side sends something this often, so that a false time-out takes ten lost packets in a row.
 pub const KEEP_ALIVE_US: u64 = 1_000_000;
 
-/// How many extra sockets carry the datagrams of a WebSocket link. Each more than halves what is late (docs/benchmarks.md).
+/// The number of extra sockets for the datagrams of a WebSocket link. Each more than halves the late ones
+/// (docs/benchmarks.md).
 pub const EXTRA_SOCKETS: usize = 4;
 
-/// How often a close is sent over raw datagrams before we stop waiting for its ack, and how far apart.
+/// How often a close is sent over raw datagrams before we stop waiting for its ack, and the interval.
 const CLOSE_TRIES: u32 = 5;
 const CLOSE_EVERY_US: u64 = 100_000;
 
-/// Unreliable messages that wait for the driver to drain; beyond it the oldest is dropped: the newest wins.
+/// The most bytes of unreliable messages that wait for the driver; beyond it the oldest is dropped.
 const MAX_OUTBOX: usize = 64 << 10;
 
-/// What the carrier below a link gives.
+/// The kind of carrier below a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// Only datagrams (raw UDP): reliability is ours.
+    /// Only datagrams (raw UDP): the link provides reliability.
     Datagrams,
     /// Datagrams, and one reliable stream for each ordered channel (QUIC, WebTransport).
     DatagramsAndStreams,
@@ -61,15 +62,15 @@ pub struct LaneId(pub u8);
 pub enum Input<'a> {
     /// A whole datagram arrived.
     Datagram(&'a [u8]),
-    /// The next bytes of a lane arrived, cut anywhere.
+    /// The next bytes of a lane arrived, split anywhere.
     Stream(LaneId, &'a [u8]),
-    /// A carrier of one stream carries datagrams beside it from now on, or no longer: a WebSocket link has extra sockets.
+    /// A carrier of one stream gains or loses datagrams beside it: a WebSocket link has extra sockets.
     Datagrams(bool),
     /// The time of the last [`Output::WakeAt`] has come.
     Timeout,
 }
 
-/// What a link wants. The bytes are in the buffer that was given.
+/// What a link asks its driver to do. The bytes are in the buffer that was passed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send this datagram.
@@ -80,13 +81,13 @@ pub enum Output {
     Message(Channel),
     /// The link has ended. Comes once, after everything else but `Done`.
     Closed(Closed),
-    /// Nothing more before this time, unless something arrives or is sent.
+    /// Nothing to do before this time, unless something arrives or is sent.
     WakeAt(Time),
-    /// Nothing more, ever.
+    /// Nothing to do ever again.
     Done,
 }
 
-/// Why a message was not taken.
+/// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
     /// Longer than [`Channel::max_message`].
@@ -109,7 +110,7 @@ impl core::fmt::Display for SendError {
 
 impl core::error::Error for SendError {}
 
-/// Figures of one link, as seen from this end.
+/// Statistics of one link, as seen from this end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// The smoothed round trip, once there is one.
@@ -126,7 +127,7 @@ pub struct LinkStats {
     pub packets_expected: u64,
     /// Datagrams that arrived; repeats are not counted.
     pub packets_received: u64,
-    /// Datagrams that arrived again.
+    /// Duplicate datagrams.
     pub packets_repeated: u64,
     /// Bytes given to the carrier.
     pub bytes_sent: u64,
@@ -134,13 +135,13 @@ pub struct LinkStats {
     pub bytes_received: u64,
     /// Reliable bytes that were sent again.
     pub bytes_resent: u64,
-    /// Our redundant messages that were given up.
+    /// Redundant messages that we gave up.
     pub redundant_given_up: u64,
-    /// Their redundant messages that never came.
+    /// Redundant messages of the other side that never arrived.
     pub redundant_skipped: u64,
 }
 
-/// What a packet or lane brought.
+/// The result of handling a packet or lane.
 pub(crate) enum Heard {
     Nothing,
     Something,
@@ -155,7 +156,7 @@ enum State {
     Done,
 }
 
-/// One end of a conversation.
+/// One end of a link.
 #[derive(Clone, Debug)]
 pub struct Link {
     now: Time,
@@ -164,7 +165,7 @@ pub struct Link {
     last: Last,
     streams: Streams,
     datagrams: Option<Datagrams>,
-    /// Whether the carrier takes datagrams now: one of a single stream may gain them and lose them.
+    /// Whether the carrier takes datagrams now: a single stream may gain and lose them.
     has_datagrams: bool,
     lanes: Vec<Lane>,
     inbox: Queue,
@@ -235,8 +236,8 @@ impl Link {
         Ok(())
     }
 
-    /// Ends the link. What is queued on reliable channels is given up: wait for [`Link::is_flushed`] first if it
-    /// matters. Nothing more is heard, of what has arrived either. A text longer than 200 bytes is cut.
+    /// Ends the link. Queued reliable messages are given up: wait for [`Link::is_flushed`] first if that matters.
+    /// Nothing more is handed out, not even what has arrived. A text longer than 200 bytes is cut.
     pub fn close(&mut self, now: Time, code: u8, text: &str) {
         self.now = self.now.max(now);
         self.streams.deafen();
@@ -246,7 +247,7 @@ impl Link {
         }
     }
 
-    /// Takes what happened. After an error the link has ended: the other side does not speak the protocol.
+    /// Handles an event. After an error the link has ended: the other side does not speak the protocol.
     pub fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), Malformed> {
         self.now = self.now.max(now);
         let now = self.now;
@@ -279,7 +280,7 @@ impl Link {
         Ok(())
     }
 
-    /// The other side has broken a rule: it is told which, once.
+    /// The other side has broken a rule: it is told which one, once.
     fn break_off(&mut self, error: Malformed) {
         self.state = State::Ended(Closed::Violation(error));
         self.last = Last::RawMessage(Closing::new(self.now, THROWN_OUT, error.rule()));
@@ -300,8 +301,8 @@ impl Link {
         lane.on_bytes(now, bytes, &mut self.streams, &mut self.inbox)
     }
 
-    /// Unreliable messages go by datagrams while the carrier has them, and otherwise on the stream; what is not acknowledged goes there
-    /// once more then. Datagrams that were on their way are still heard.
+    /// Unreliable messages go by datagrams while the carrier has them, and otherwise on the stream; on the switch,
+    /// unacknowledged ones are sent again on the stream. Datagrams in flight are still accepted.
     fn on_datagrams(&mut self, now: Time, carried: bool) -> Heard {
         self.has_datagrams = carried;
         match (&mut self.datagrams, carried) {
@@ -324,7 +325,7 @@ impl Link {
         Heard::Nothing
     }
 
-    /// What the link wants next; bytes go into `buf`.
+    /// The next output; its bytes go into `buf`.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         if let Some(channel) = self.pop_message(buf) {
             return Output::Message(channel);
@@ -352,7 +353,7 @@ impl Link {
             match self.streams.pop(*channel, buf) {
                 Ok(true) => return Some(*channel),
                 Ok(false) => {}
-                // Comes again with every call, but ends the link once.
+                // The error recurs with every call, but ends the link once.
                 Err(error) if matches!(self.state, State::Open | State::Closing(_)) => {
                     self.break_off(error);
                 }
@@ -380,7 +381,8 @@ impl Link {
         Output::WakeAt(wake_at)
     }
 
-    /// Sends the close: once on a lane, which delivers it; as a datagram until it is acknowledged, within reason.
+    /// Sends the close: once on a lane, which is reliable; as a datagram until it is acknowledged, a limited number of
+    /// times.
     fn poll_closing(&mut self, buf: &mut Vec<u8>) -> Output {
         let Link { now, datagrams, lanes, streams, outbox, state, .. } = self;
         let State::Closing(closing) = state else { return Output::Done };
@@ -420,7 +422,7 @@ impl Link {
         }
     }
 
-    /// Bytes of reliable messages that are held because they are not whole, came too early, or were not taken yet.
+    /// Bytes of reliable messages that are held because they are incomplete, came too early, or were not taken yet.
     pub fn held(&self) -> usize {
         self.streams.held()
     }
@@ -430,12 +432,12 @@ impl Link {
         self.streams.is_flushed()
     }
 
-    /// Bytes that wait on a reliable channel, those on their way included.
+    /// Bytes that wait on a reliable channel, including those in flight.
     pub fn queued(&self, channel: Channel) -> usize {
         self.streams.queued(channel).unwrap_or(self.outbox.queued())
     }
 
-    /// The figures so far.
+    /// The statistics so far.
     pub fn stats(&self) -> LinkStats {
         let none = Rtt::default();
         let datagrams = self.datagrams.as_ref().filter(|_| self.has_datagrams);

@@ -1,5 +1,5 @@
-//! The log of messages on one end of a link (L7): the newest ones, in a buffer that does not grow past its limit, and the line of
-//! JSON that every end of every protocol writes for a message.
+//! The log of messages on one end of a link (L7): the newest ones, in a bounded buffer, and the line of JSON that every
+//! end of every protocol writes for a message.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -11,49 +11,49 @@ use serde::Serialize;
 use crate::Channel;
 use crate::hex::to_hex;
 
-/// What a message is about, for people who read logs.
+/// A description of a message, for people who read logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described {
     /// Its kind, in one word.
     pub kind: &'static str,
     /// Its tick, if it has one.
     pub tick: Option<Tick>,
-    /// It carries a claim or a token: its bytes let others in as the player, so no log has them.
+    /// It carries a claim or a token: its bytes authenticate the player, so they are left out of logs.
     pub is_secret: bool,
 }
 
 impl Described {
-    /// A message that is about no tick.
+    /// A message without a tick.
     pub const fn kind(kind: &'static str) -> Described {
         Described { kind, tick: None, is_secret: false }
     }
 
-    /// A message that is about this tick.
+    /// A message for this tick.
     pub const fn at(kind: &'static str, tick: Tick) -> Described {
         Described { kind, tick: Some(tick), is_secret: false }
     }
 
-    /// The same, with something secret in it.
+    /// The same, marked as secret.
     pub const fn secret(self) -> Described {
         Described { is_secret: true, ..self }
     }
 
-    /// The same, about this tick if it could be read.
+    /// The same, for this tick if it could be read.
     pub const fn with_tick(self, tick: Option<Tick>) -> Described {
         Described { tick, ..self }
     }
 }
 
-/// A message as a log has it, without its bytes.
+/// A message in the log, without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
     /// When it was sent or received, on the clock of this end.
     pub at: Time,
     /// Sent by this end; received otherwise.
     pub sent: bool,
-    /// On which channel.
+    /// Its channel.
     pub channel: Channel,
-    /// Where the player of the link sits, if that is known.
+    /// The seat of the link's player, if known.
     pub seat: Option<Seat>,
     /// A tick near those of the message.
     pub near: Tick,
@@ -70,12 +70,12 @@ pub struct MessageLog {
 }
 
 impl MessageLog {
-    /// An empty log, which takes up about this much memory at the most.
+    /// An empty log, which takes up at most about this much memory.
     pub fn new(max_bytes: usize) -> MessageLog {
         MessageLog { max_bytes, messages: VecDeque::new(), bytes: VecDeque::new(), dropped: 0 }
     }
 
-    /// Adds a message. The oldest ones go when there is no room; one that has no room at all is only counted.
+    /// Adds a message. The oldest ones are dropped to make room; a message that is larger than the log is only counted.
     pub fn push(&mut self, logged: Logged, bytes: &[u8]) {
         let needed = bytes.len() + OVERHEAD;
         if needed > self.max_bytes {
@@ -89,12 +89,12 @@ impl MessageLog {
         self.bytes.extend(bytes);
     }
 
-    /// How many messages there were before the first that is here.
+    /// The number of messages that were dropped before the first in the log.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Hands over every message, the oldest first.
+    /// Passes every message to `see`, the oldest first.
     pub fn for_each(&self, mut see: impl FnMut(&Logged, &[u8])) {
         let (mut buf, mut from) = (Vec::new(), 0);
         for (logged, len) in &self.messages {
@@ -105,7 +105,7 @@ impl MessageLog {
         }
     }
 
-    /// Forgets every message: they are written elsewhere.
+    /// Drops every message: they have been written elsewhere.
     pub fn clear(&mut self) {
         self.messages.clear();
         self.bytes.clear();
@@ -124,7 +124,7 @@ impl MessageLog {
     }
 }
 
-/// What a message takes up beside its bytes.
+/// The memory of a message beside its bytes.
 const OVERHEAD: usize = size_of::<(Logged, usize)>();
 
 /// A message as a line of JSON.
@@ -137,7 +137,7 @@ pub struct MessageLine<'a> {
     kind: &'static str,
     tick: Option<u32>,
     bytes: usize,
-    /// Hexadecimal; empty for a message with a secret in it.
+    /// Hexadecimal; empty for a secret message.
     payload: String,
 }
 
@@ -157,7 +157,7 @@ impl<'a> MessageLine<'a> {
     }
 }
 
-/// The first line of a log that has forgotten some messages.
+/// The first line of a log that has dropped some messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DroppedLine<'a> {
     session: &'a str,
@@ -166,7 +166,7 @@ pub struct DroppedLine<'a> {
 }
 
 impl<'a> DroppedLine<'a> {
-    /// So many messages of this session came before those that are in the log.
+    /// This many messages of this session came before those in the log.
     pub fn new(session: &'a str, messages: u64) -> Self {
         DroppedLine { session, kind: "dropped", messages }
     }
@@ -211,7 +211,7 @@ mod tests {
             let kept = content(&log);
             prop_assert!(all.ends_with(&kept));
             prop_assert_eq!(kept.len() as u64 + log.dropped(), lens.len() as u64);
-            // What was dropped last had no room beside the rest.
+            // The message dropped last had no room beside the rest.
             if let Some((_, next)) = all.len().checked_sub(kept.len() + 1).map(|index| &all[index]) {
                 prop_assert!(log.len_bytes() + next.len() + OVERHEAD + 300 + OVERHEAD > max_bytes);
             }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_written_elsewhere_is_empty() {
+    fn a_cleared_log_is_empty() {
         let mut log = MessageLog::new(OVERHEAD + 1);
         log.push(logged(1), b"a");
         log.push(logged(2), b"b");

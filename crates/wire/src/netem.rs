@@ -1,11 +1,11 @@
-//! The bad network as a library: one direction of one link, seeded, in virtual time, without I/O.
+//! A simulated bad network as a library: one direction of one link, seeded, in virtual time, without I/O.
 //!
-//! Every decision about a packet falls when it is sent, in this order: is the link [down](Netem::set_down), is the
+//! Everything about a packet is decided when it is sent, in this order: is the link [down](Netem::set_down), is the
 //! packet lost, is there a second copy; then, for each copy, does the bottleneck's queue have room, when does it
-//! arrive, and are bits flipped. One seed and one sequence of calls therefore give one result.
+//! arrive, and are bits flipped. So one seed and one sequence of calls give one result.
 //!
-//! **Jitter alone never reorders**: a packet arrives no earlier than the one sent before it, as in a queue along a
-//! real path. Only packets picked by [`Reorder`] step out of line: they arrive late and the ones behind do not wait.
+//! **Jitter alone never reorders**: a packet arrives no earlier than the one sent before it, as in a queue along a real
+//! path. Only packets picked by [`Reorder`] are out of order: they arrive late and the ones behind do not wait.
 //!
 //! ```
 //! use sametick_sim::Time;
@@ -35,11 +35,11 @@ use sametick_sim::{Rng, Time};
 pub use profile::{Bandwidth, Chance, Loss, Profile, Reorder};
 pub use text::ProfileError;
 
-/// Packets on the way at once. Beyond it packets are dropped and counted: at 10,000 packets a second this is more
-/// than six seconds of latency, so only a runaway sender meets it.
+/// The most packets in flight. Beyond it packets are dropped and counted: at 10,000 packets a second this is more than
+/// six seconds of latency, so only a runaway sender reaches it.
 pub const MAX_IN_FLIGHT_PACKETS: usize = 65_536;
 
-/// Bytes on the way at once, for the same reason: four seconds of a full 100 Mbit/s link.
+/// The most bytes in flight, for the same reason: four seconds of a full 100 Mbit/s link.
 pub const MAX_IN_FLIGHT_BYTES: usize = 50_000_000;
 
 /// Capacity kept for reuse after delivery. Enough for 10,000 packets of full size; a burst beyond it gives its
@@ -49,16 +49,17 @@ const MAX_SPARE_BYTES: usize = 16_000_000;
 /// The most bits one corruption flips: enough to defeat a parity bit, few enough that a weak checksum is tested.
 const MAX_FLIPPED_BITS: u64 = 8;
 
-/// How often a packet of a stream is lost in a row at most: it arrives in the end.
+/// The most losses in a row of one packet of a stream: it arrives in the end.
 const MAX_REPEATS: u32 = 20;
 
 const NANOS_PER_MICRO: u64 = 1_000;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What the link did so far.
+/// Statistics of a link.
 ///
-/// `sent + duplicated` is always the sum of `delivered`, `lost`, `cut`, `queue_dropped`, `overflowed` and what is
-/// still [in flight](Netem::in_flight). Of a [stream](Netem::stream) nothing is lost for good: `lost` counts what was sent again.
+/// `sent + duplicated` is always the sum of `delivered`, `lost`, `cut`, `queue_dropped`, `overflowed` and what is still
+/// [in flight](Netem::in_flight). On a [stream](Netem::stream) nothing is lost for good: `lost` counts what was sent
+/// again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets given to `send`.
@@ -75,7 +76,7 @@ pub struct Stats {
     pub corrupted: u64,
     /// Packets, copies included, that came out after one sent later.
     pub reordered: u64,
-    /// Packets, copies included, that found the bottleneck's queue full.
+    /// Packets, copies included, that met a full queue at the bottleneck.
     pub queue_dropped: u64,
     /// Packets, copies included, dropped because too much was in flight.
     pub overflowed: u64,
@@ -95,9 +96,9 @@ pub struct Netem<T: Copy = ()> {
     /// Whether it carries a reliable stream, and when its last packet was sent.
     stream: bool,
     sent_at: Time,
-    /// When the bottleneck has sent all it holds.
+    /// When the bottleneck has sent everything in its queue.
     idle_at_ns: u64,
-    /// The earliest arrival that keeps packets in line.
+    /// The earliest arrival that keeps packets in order.
     in_line_from: Time,
     in_flight: BinaryHeap<Packet<T>>,
     in_flight_bytes: usize,
@@ -111,7 +112,7 @@ pub struct Netem<T: Copy = ()> {
 }
 
 impl<T: Copy> Netem<T> {
-    /// A link that behaves as `profile` says; what it does follows from `seed` alone.
+    /// A link with this profile; its behaviour follows from `seed` alone.
     pub fn new(profile: Profile, seed: u64) -> Netem<T> {
         Netem {
             profile,
@@ -132,40 +133,40 @@ impl<T: Copy> Netem<T> {
         }
     }
 
-    /// The same for the packets of one reliable stream (TCP). Nothing is lost, repeated or damaged: a packet that the network loses
-    /// is sent again, once the acknowledgement of a later one has shown it missing, and what was sent after it waits for it.
+    /// The same for the packets of one reliable stream (TCP). Nothing is lost, duplicated or damaged: a packet that the
+    /// network loses is sent again, once the ack of a later one has shown it missing, and later packets wait for it.
     pub fn stream(profile: Profile, seed: u64) -> Netem<T> {
         Netem { stream: true, ..Netem::new(profile.of_stream(), seed) }
     }
 
-    /// How the link behaves now.
+    /// The present profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// Changes the behaviour for packets sent from now on. Those in flight arrive as decided.
+    /// Changes the profile for packets sent from now on. Those in flight arrive as decided.
     pub fn set_profile(&mut self, profile: Profile) {
         self.profile = if self.stream { profile.of_stream() } else { profile };
         self.in_burst = false;
     }
 
-    /// Partitions the link, or heals it. What is sent while it is down is gone; what was in flight still arrives.
-    /// A carrier that retransmits should stop sending and polling instead.
+    /// Partitions the link, or heals it. Packets sent while it is down are lost; those in flight still arrive. A
+    /// carrier that retransmits should stop sending and polling instead.
     pub fn set_down(&mut self, down: bool) {
         self.down = down;
     }
 
-    /// What the link did so far.
+    /// The statistics so far.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Packets, copies included, on the way.
+    /// Packets in flight, copies included.
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// Whether `len` more bytes would exceed what may be in flight. A carrier that may not lose asks before it sends.
+    /// Whether `len` more bytes would exceed the limit in flight. A carrier that must not lose asks before it sends.
     pub fn is_full(&self, len: usize) -> bool {
         self.in_flight.len() >= MAX_IN_FLIGHT_PACKETS || self.in_flight_bytes + len > MAX_IN_FLIGHT_BYTES
     }
@@ -199,8 +200,8 @@ impl<T: Copy> Netem<T> {
         }
     }
 
-    /// Takes the next packet that has arrived by `now`: its bytes replace what is in `buf`. Call it until it gives
-    /// `None`.
+    /// Takes the next packet that has arrived by `now`: its bytes replace the contents of `buf`. Call it until it
+    /// returns `None`.
     pub fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<T> {
         if self.next_delivery()? > now {
             return None;
@@ -219,8 +220,8 @@ impl<T: Copy> Netem<T> {
         Some(tag)
     }
 
-    /// How much later a packet of a stream arrives because it was lost, once or several times. As TCP does it (RACK): the next
-    /// packet shows that it is missing, when its acknowledgement comes and a quarter of a round trip has passed.
+    /// How much later a packet of a stream arrives because it was lost, once or several times. As TCP does it (RACK):
+    /// it counts as missing when the ack of the next packet arrives and a quarter of a round trip has passed.
     fn draw_repeats(&mut self, now: Time) -> u64 {
         let rtt_us = 2 * self.profile.latency_us;
         let next_us = now.micros_since(self.sent_at).min(rtt_us);
@@ -236,7 +237,7 @@ impl<T: Copy> Netem<T> {
         late_us
     }
 
-    /// One copy that was not lost: through the bottleneck, along the path, into the queue of arrivals.
+    /// Sends a copy that was not lost: through the bottleneck, along the path, into the queue of arrivals.
     fn carry(&mut self, now: Time, late_us: u64, number: u64, tag: T, bytes: &[u8]) {
         if self.is_full(bytes.len()) {
             self.stats.overflowed += 1;
@@ -320,7 +321,7 @@ impl<T: Copy> Netem<T> {
     }
 
     fn draw(&mut self, chance: Chance) -> bool {
-        // Nothing is drawn for what never happens: switching a fault off does not cost time on the perfect network.
+        // Draws nothing for a chance of zero: a fault that is switched off costs no time.
         chance != Chance::NEVER && self.rng.chance(u64::from(chance.ppm()), u64::from(Chance::ALWAYS.ppm()))
     }
 
@@ -331,7 +332,7 @@ impl<T: Copy> Netem<T> {
         low + self.rng.below((high - low).saturating_add(1))
     }
 
-    /// Flips at least one bit. A place drawn twice is flipped once, or the damage could undo itself.
+    /// Flips at least one bit. A place drawn twice is flipped once, or the two flips would cancel out.
     fn flip_bits(&mut self, bytes: &mut [u8]) {
         let mut flipped = [None; MAX_FLIPPED_BITS as usize];
         let count = 1 + self.rng.below(MAX_FLIPPED_BITS) as usize;
@@ -360,7 +361,7 @@ impl<T: Copy> Netem<T> {
     }
 }
 
-/// A copy on its way. Ordered so that the heap's greatest is the next to arrive.
+/// A copy in flight. Ordered so that the heap's greatest is the next to arrive.
 #[derive(Clone, Debug)]
 struct Packet<T> {
     at: Time,
@@ -393,21 +394,21 @@ impl<T> Eq for Packet<T> {}
 /// The length of a [`put_check`].
 const CHECK: usize = 8;
 
-/// Appends a checksum. Carriers drop what was damaged on the way; where a link meets [`Netem`] without a carrier in
-/// between, this stands for it.
+/// Appends a checksum. Carriers drop damaged packets; where a link uses [`Netem`] without a carrier, this replaces that
+/// check.
 pub fn put_check(packet: &mut Vec<u8>) {
     let check = check(packet);
     packet.extend_from_slice(&check);
 }
 
-/// What stood before the checksum, if the packet is as it was sent.
+/// The packet without its checksum, if it is undamaged.
 pub fn intact(packet: &[u8]) -> Option<&[u8]> {
     let (bytes, sum) = packet.split_last_chunk::<CHECK>()?;
     (check(bytes) == *sum).then_some(bytes)
 }
 
 fn check(bytes: &[u8]) -> [u8; CHECK] {
-    // FNV-1a: enough to tell flipped bits on a network that only pretends.
+    // FNV-1a: enough to detect flipped bits on a simulated network.
     let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash).to_le_bytes()
 }

@@ -1,4 +1,5 @@
-//! The bad network in front of real carriers: what a driver sends and receives passes through [`Netem`] first.
+//! A simulated bad network in front of real carriers: everything that a driver sends and receives passes through
+//! [`Netem`].
 
 use alloc::vec::Vec;
 use core::array;
@@ -8,7 +9,7 @@ use sametick_sim::Time;
 use crate::link::{Carrier, EXTRA_SOCKETS, LaneId};
 use crate::netem::{self, Netem, Profile};
 
-/// How bytes travel.
+/// The way of bytes through a carrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// As a datagram.
@@ -20,13 +21,13 @@ pub enum Way {
 }
 
 impl Way {
-    /// How a carrier carries a datagram.
+    /// The way of a datagram on a carrier.
     pub fn of_datagram(carrier: Carrier) -> Way {
         if carrier == Carrier::Stream { Way::Socket } else { Way::Datagram }
     }
 }
 
-/// One direction: datagrams suffer everything, streams only delay.
+/// One direction: all faults apply to datagrams, streams are only delayed.
 struct Direction<K: Copy> {
     datagrams: Netem<K>,
     streams: Netem<(K, LaneId)>,
@@ -66,7 +67,7 @@ impl<K: Copy> Direction<K> {
 
     fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
         while let Some(key) = self.datagrams.poll(now, buf) {
-            // A damaged one is dropped, as the carrier's cipher would.
+            // A damaged packet is dropped, as the carrier's cipher would do.
             if let Some(len) = netem::intact(buf).map(<[u8]>::len) {
                 buf.truncate(len);
                 return Some((key, Way::Datagram));
@@ -99,7 +100,7 @@ impl<K: Copy> NetemCarrier<K> {
         }
     }
 
-    /// What is sent from now on suffers this instead.
+    /// Changes the profile for bytes sent from now on.
     pub fn set_profile(&mut self, profile: Profile) {
         for direction in [&mut self.incoming, &mut self.outgoing] {
             direction.datagrams.set_profile(profile);
@@ -108,22 +109,22 @@ impl<K: Copy> NetemCarrier<K> {
         }
     }
 
-    /// Something has come from the carrier.
+    /// Passes in bytes from the carrier.
     pub fn incoming(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
         self.incoming.send(now, key, way, bytes);
     }
 
-    /// Something is to go to the carrier.
+    /// Passes in bytes for the carrier.
     pub fn outgoing(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
         self.outgoing.send(now, key, way, bytes);
     }
 
-    /// What is to be taken as arrived now.
+    /// The next bytes that have arrived from the carrier.
     pub fn poll_incoming(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
         self.incoming.poll(now, buf)
     }
 
-    /// What is to be sent now.
+    /// The next bytes to pass to the carrier.
     pub fn poll_outgoing(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
         self.outgoing.poll(now, buf)
     }

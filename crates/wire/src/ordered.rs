@@ -1,5 +1,5 @@
-//! Reliable, ordered streams over datagrams: the sending end keeps what is not acknowledged, the receiving end keeps
-//! what came too early. One stream a channel, so that a lost chunk never holds up a chat line.
+//! Reliable, ordered streams over datagrams: the sender keeps unacknowledged bytes, the receiver keeps bytes that came
+//! too early. One stream for each channel, so that a lost chunk never holds up a line of chat.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,15 +10,14 @@ use crate::channel::MAX_ORDERED_MESSAGE;
 use crate::codec::{Malformed, varint_len};
 use crate::ranges::Ranges;
 
-/// How far ahead of what has arrived in full the other side may send. Bounds what comes too early and must be kept.
+/// How far ahead of the contiguous bytes the other side may send. Bounds the early bytes that have to be buffered.
 pub const STREAM_WINDOW: u64 = 1 << 20;
 
-/// How many separate pieces that came too early are kept; those that follow each other count as one. A sender that tears
-/// its stream finer than this is refused.
+/// The most separate early pieces; pieces that follow each other count as one. A sender with more gaps is refused.
 pub const MAX_EARLY_PIECES: usize = 2_048;
 
-/// How much a sender may queue on one channel: two of the longest messages, with their lengths in front. Beyond it the
-/// caller is told.
+/// The most bytes queued on one channel: two of the longest messages, with their lengths. Beyond it the caller gets an
+/// error.
 pub const MAX_QUEUED: usize = 2 * (MAX_ORDERED_MESSAGE + varint_len(MAX_ORDERED_MESSAGE as u64));
 
 /// The sending end of one channel's stream.
@@ -30,9 +29,9 @@ pub struct StreamOut {
     base: u64,
     /// Everything from this offset on has never been sent.
     unsent: u64,
-    /// What has been acknowledged beyond `base`.
+    /// The acknowledged bytes beyond `base`.
     acked: Ranges,
-    /// What was lost and must go out again.
+    /// The bytes that were lost and have to be sent again.
     lost: Ranges,
 }
 
@@ -107,7 +106,7 @@ impl StreamOut {
         }
     }
 
-    /// A piece has probably not arrived: what is not acknowledged of it goes out again.
+    /// A piece is probably lost: its unacknowledged bytes are sent again.
     pub fn on_lost(&mut self, piece: Range<u64>) {
         let mut rest = piece.start.max(self.base)..piece.end.max(self.base);
         while let Some(gap) = self.acked.first_gap(rest.clone()) {
@@ -121,18 +120,18 @@ impl StreamOut {
 #[derive(Clone, Debug, Default)]
 pub struct StreamIn {
     assembly: Assembly,
-    /// How much of the stream has arrived in full.
+    /// The number of contiguous bytes that have arrived.
     arrived: u64,
-    /// The bytes beyond that which have arrived too early, in order of arrival.
+    /// The bytes that came too early, in order of arrival.
     kept: Vec<u8>,
-    /// Where each run of them belongs: sorted, without overlap.
+    /// The place of each run of them: sorted, without overlap.
     pieces: Vec<Piece>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     offset: u64,
-    /// Where it lies in `kept`, which never grows beyond a few windows.
+    /// Its offset in `kept`, which never grows beyond a few windows.
     at: u32,
     len: u32,
 }
@@ -151,7 +150,7 @@ const BEYOND: Malformed = Malformed::Forbidden("a stream is sent at most 1 MiB b
 const TORN: Malformed = Malformed::Forbidden("what has arrived of a stream has at most 2048 gaps");
 
 impl StreamIn {
-    /// Takes a piece of the stream. Repeats are dropped, early ones kept.
+    /// Handles a piece of the stream. Repeats are dropped, early ones kept.
     pub fn on_piece(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
         let end = offset.checked_add(bytes.len() as u64).ok_or(BEYOND)?;
         if end > self.arrived + STREAM_WINDOW {
@@ -169,7 +168,7 @@ impl StreamIn {
         Ok(())
     }
 
-    /// Keeps what is new of an early piece.
+    /// Keeps the new bytes of an early piece.
     fn keep(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
         let (mut start, end) = (offset, offset + bytes.len() as u64);
         let mut place = self.pieces.partition_point(|held| held.end() <= start);
@@ -186,7 +185,7 @@ impl StreamIn {
         Ok(())
     }
 
-    /// Puts a piece before the one at `place`, or makes the one before that longer. Returns the place after it.
+    /// Inserts a piece before the one at `place`, or extends the one before that. Returns the place after it.
     fn insert(&mut self, place: usize, offset: u64, fresh: &[u8]) -> Result<usize, Malformed> {
         let (at, len) = (self.kept.len() as u32, fresh.len() as u32);
         let is_next = |held: &Piece| held.end() == offset && held.at + held.len == at;
@@ -206,7 +205,7 @@ impl StreamIn {
         Ok(place)
     }
 
-    /// Moves early bytes whose turn has come into the assembly.
+    /// Moves early bytes that are contiguous now into the assembly.
     fn release(&mut self) -> Result<(), Malformed> {
         let mut done = 0;
         for piece in &self.pieces {
@@ -214,7 +213,7 @@ impl StreamIn {
                 break;
             }
             done += 1;
-            // An in-order piece may have overtaken part of what was kept.
+            // An in-order piece may overlap the kept bytes.
             let skip = ((self.arrived - piece.offset) as usize).min(piece.len as usize);
             self.assembly.push(&piece.bytes(&self.kept)[skip..])?;
             self.arrived = self.arrived.max(piece.end());
@@ -253,7 +252,7 @@ impl StreamIn {
         self.assembly.pop(out)
     }
 
-    /// How many bytes are held: of messages that are not whole or not taken, and what came too early.
+    /// The number of bytes held: of messages that are incomplete or not taken, and those that came too early.
     pub fn held(&self) -> usize {
         self.assembly.held() + self.kept.len() + self.pieces.len() * size_of::<Piece>()
     }
@@ -295,7 +294,7 @@ mod tests {
     #[test]
     fn kept_bytes_are_freed_while_others_stay() {
         let mut stream = StreamIn::default();
-        // The last byte of the window stays early while everything before it passes through, piece by piece.
+        // The last byte of the window stays early while everything before it arrives, piece by piece.
         let mut message = vec![];
         put_stream_message(&mut message, &vec![7; 600_000]);
         let end = message.len() as u64;
@@ -330,7 +329,7 @@ mod tests {
                     sender.put_piece(&mut bytes, range.clone());
                     flying.push((range, bytes));
                 }
-                // Any order, some lost, some lost but reported late, some twice.
+                // Any order, some lost, some reported lost but late, some duplicated.
                 let (range, bytes) = flying.swap_remove(rng.below(flying.len() as u64) as usize);
                 match rng.below(4) {
                     0 => sender.on_lost(range),

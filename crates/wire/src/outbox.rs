@@ -1,14 +1,14 @@
-//! What a machine wants sent, in one buffer: a message to many is written once, and nothing is allocated once the
-//! buffer has grown to its usual size.
+//! A state machine's outgoing messages in one buffer: a message to many is written once, and nothing is allocated once
+//! the buffer has grown to its usual size.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A buffer that a rare large message has made bigger than this is given back.
+/// A larger buffer, after a rare large message, is released.
 const USUAL_BYTES: usize = 64 << 10;
 
-/// Bytes on their way out, each with a tag that says where to, and things without bytes in between.
+/// Outgoing bytes, each with a tag that names the destination, and entries without bytes in between.
 #[derive(Clone, Debug)]
 pub struct Outbox<T> {
     entries: VecDeque<(T, Range<usize>)>,
@@ -23,13 +23,13 @@ impl<T> Default for Outbox<T> {
 }
 
 impl<T> Outbox<T> {
-    /// Adds bytes, which `write` appends to what it is given.
+    /// Adds bytes, which `write` appends to its argument.
     pub fn push(&mut self, tag: T, write: impl FnOnce(&mut Vec<u8>)) {
         self.write(write);
         self.push_again(tag);
     }
 
-    /// Writes bytes without sending them to anybody yet. Returns how many.
+    /// Writes bytes without a destination yet. Returns their number.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.bytes.len();
         write(&mut self.bytes);
@@ -42,23 +42,23 @@ impl<T> Outbox<T> {
         self.entries.push_back((tag, self.last.clone()));
     }
 
-    /// Takes back what was written last, if it was not sent to anybody.
+    /// Removes the bytes that were written last, if they have no destination.
     pub fn take_back(&mut self) {
         self.bytes.truncate(self.last.start);
         self.last = 0..0;
     }
 
-    /// Adds something that has no bytes.
+    /// Adds an entry without bytes.
     pub fn push_bare(&mut self, tag: T) {
         self.entries.push_back((tag, 0..0));
     }
 
-    /// Whether nothing is to be sent.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Takes the oldest; its bytes replace what is in `buf`.
+    /// Takes the oldest entry; its bytes replace the contents of `buf`.
     pub fn pop(&mut self, buf: &mut Vec<u8>) -> Option<T> {
         let (tag, range) = self.entries.pop_front()?;
         buf.clear();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_in_comes_out_and_a_message_to_many_is_written_once() {
+    fn entries_come_out_in_order_and_shared_bytes_are_written_once() {
         let (mut outbox, mut buf) = (Outbox::default(), Vec::new());
         outbox.push(1, |out| out.extend(b"one"));
         outbox.push_again(2);

@@ -1,5 +1,5 @@
-//! When a player's next tick is due: just early enough that its inputs reach the server before their tick closes (L4).
-//! Follows what the server reports by running a little faster or slower, never in a burst.
+//! Schedules a player's ticks just early enough that inputs reach the server before their tick closes (L4). Follows the
+//! server's reports by running a little faster or slower, never in a burst.
 
 use sametick_sim::{Tick, TickRate, Time};
 
@@ -8,79 +8,80 @@ use crate::LinkStats;
 /// How often a server reports how inputs arrive, in ticks.
 pub const PACE_EVERY: u32 = 15;
 
-/// Inputs should come at least this long before their tick closes: the noise of a calm path.
+/// The least wanted slack of an input before its tick closes: the noise of a calm path.
 pub const MIN_SLACK_US: i64 = 4_000;
 
-/// However bad the path, this much is enough: half of the prediction window.
+/// The most wanted slack, however bad the path: half of the prediction window.
 pub const MAX_SLACK_US: i64 = 400_000;
 
-/// An omission makes the wanted slack this much longer at once.
+/// An omission increases the wanted slack by this much at once.
 const LONGER_US: i64 = 10_000;
 
-/// Without omissions that gets shorter by this much with each report: a millisecond in five seconds. Faster, and a machine
-/// that is busy now and then would lose an input each time.
+/// Without omissions the wanted slack decreases by this much with each report: a millisecond in five seconds. If it
+/// were faster, a machine that is busy now and then would lose an input each time.
 const SHORTER_US: i64 = 50;
 
-/// More slack than wanted is left alone up to this: chasing every millisecond would make time wobble.
+/// Excess slack below this is tolerated: following every millisecond would make the tick rate unsteady.
 const TOLERANCE_US: i64 = 6_000;
 
 /// Time runs faster or slower by at most one part in this many.
 const GENTLY: i64 = 12;
 
-/// The least slack of this many reports counts at most.
+/// The most reports over which the least slack is taken.
 const REPORTS: usize = 80;
 
-/// At lower rates it is fewer: what was more than so many seconds ago says little about now.
+/// At lower rates it is fewer: reports older than this many seconds say little about now.
 const REMEMBERED_SECONDS: usize = 20;
 
-/// Whoever has not waited for the relay for this long, and has to, has lost touch: what was reported before is void.
+/// A player that has to wait for the relay after this long without waiting has lost synchronisation: earlier reports
+/// are void.
 const LOST_TOUCH_US: u64 = 3_000_000;
 
-/// Slack is given back only after so many reports that showed more than enough.
+/// Slack is reduced only after this many reports that showed more than enough.
 const SURE: usize = 6;
 
-/// One input in so many may be lost with all the packets that carried it in time.
+/// The accepted chance that an input is lost with all packets that carried it in time.
 const RARE: f64 = 1e-9;
 
-/// After so many packets without a loss a path counts as one that loses nothing.
+/// After this many packets without a loss a path counts as lossless.
 const CLEAN_PACKETS: f64 = 600.0;
 
-/// Losses are remembered for about as many packets: a minute at 60 Hz.
+/// Losses are averaged over about this many packets: a minute at 60 Hz.
 const REMEMBERED_PACKETS: f64 = 3_600.0;
 
-/// No path is believed to need more packets than this for an input.
+/// The most packets that an input is assumed to need.
 const MAX_COPIES: u32 = 16;
 
-/// Another tick is put into each packet for every so many ticks of latency: what it adds to the latency is hardly felt then.
+/// Each packet carries one more tick for every this many ticks of latency: the added latency is hardly noticeable then.
 const LATENCY_PER_BATCHED: u64 = 10;
 
-/// The most ticks that go into one packet where latency decides.
+/// The most ticks in one packet where latency decides.
 pub const MAX_BATCH: u32 = 4;
 
-/// How many ticks go into one packet on a path with this round trip, either way.
+/// The number of ticks in one packet on a path with this round trip, in either direction.
 pub fn batch_at(rate: TickRate, rtt_us: u64) -> u32 {
     let ticks = rtt_us / rate.tick_micros().max(1);
     (1 + ticks / LATENCY_PER_BATCHED).min(u64::from(MAX_BATCH)) as u32
 }
 
-/// What is known of the path to the relay: what its link counts, from the beginning.
+/// Statistics of the path to the relay, from its link, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Path {
     /// A round trip.
     pub rtt_us: u64,
-    /// How much that varies.
+    /// Its variation.
     pub jitter_us: u64,
     /// Packets sent; none if the link has no packets that can be lost.
     pub sent: u64,
-    /// Of those, how many never arrived.
+    /// Those of them that never arrived.
     pub lost: u64,
     /// Packets that the other side sent.
     pub expected: u64,
-    /// Of those, how many arrived.
+    /// Those of them that arrived.
     pub received: u64,
 }
 
-/// What a round trip is taken to be while none has been measured.
+/// The assumed round trip before the first measurement.
 const UNKNOWN_RTT_US: u64 = 50_000;
 
 impl From<LinkStats> for Path {
@@ -96,7 +97,7 @@ impl From<LinkStats> for Path {
     }
 }
 
-/// How much is lost, as far as can be told from a few packets.
+/// An estimate of the loss rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     sent: f64,
@@ -113,12 +114,12 @@ impl Losses {
         }
     }
 
-    /// How many packets an input has to be in so that one of them arrives.
+    /// The number of packets an input has to be in so that one of them arrives.
     fn copies(&self) -> u32 {
         if self.sent >= CLEAN_PACKETS && self.lost < 0.2 {
             return 1;
         }
-        // Few packets prove little: at first a path is taken for one that loses one in a hundred.
+        // A few packets prove little: at first a loss rate of one in a hundred is assumed.
         let chance = ((self.lost + 0.5) / (self.sent + 50.0)).clamp(0.0, 0.9);
         let (mut copies, mut all_lost) = (1, chance);
         while all_lost > RARE && copies < MAX_COPIES {
@@ -129,14 +130,14 @@ impl Losses {
     }
 }
 
-/// How a server has seen inputs arrive since it last said so.
+/// A server's report on the arrival of inputs since its last report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Up to which tick.
+    /// The last tick of the report.
     pub tick: Tick,
-    /// The least time by which a fresh input came before its tick was closed; negative if it was late.
+    /// The least time by which a new input came before its tick was closed; negative if it was late.
     pub least_slack_us: Option<i32>,
-    /// Inputs that were missing when their tick was closed, since the first one.
+    /// Inputs that were missing when their tick was closed, in total.
     pub omissions: u32,
 }
 
@@ -145,11 +146,11 @@ pub struct Arrived {
 pub struct Pacer {
     rate: TickRate,
     next_at: Time,
-    /// How much earlier ticks should come than they do; made up for bit by bit.
+    /// How much earlier ticks should be due; corrected gradually.
     debt_us: i64,
     extra_us: i64,
     omissions: u32,
-    /// Reports about ticks up to this one say nothing about the last correction.
+    /// Reports about ticks up to this one do not reflect the last correction.
     settled: Tick,
     reports: [i64; REPORTS],
     reported: usize,
@@ -192,28 +193,29 @@ impl Pacer {
         (now.micros_since(self.next_at) / self.rate.tick_micros().max(1)) as u32
     }
 
-    /// The slack that is aimed for.
+    /// The wanted slack.
     pub fn wanted_us(&self) -> i64 {
         let packets = i64::from(self.copies * self.batch - 1) * self.rate.tick_micros() as i64;
         (MIN_SLACK_US + packets + self.extra_us).min(MAX_SLACK_US)
     }
 
-    /// How many ticks' inputs go into one message.
+    /// The number of ticks whose inputs go into one message.
     pub fn batch(&self) -> u32 {
         self.batch
     }
 
-    /// So many ticks can still be handed in at once after a delay: what is older comes too late anyway.
+    /// The number of ticks that can still be sent at once after a delay: older ones are too late anyway.
     pub fn useful_ticks(&self) -> u32 {
         (self.wanted_us() as u64 / self.rate.tick_micros().max(1)) as u32 + 1
     }
 
-    /// How long before its tick closes an input has to be sent, if all that is known of the path was sent a transit ago.
+    /// How long before its tick closes an input has to be sent, given that all knowledge of the path is one transit
+    /// old.
     pub fn lead_us(&self) -> u64 {
         self.path.rtt_us + 2 * self.path.jitter_us + self.wanted_us() as u64
     }
 
-    /// How far ahead of the relay's tick, as it was when what we hear now was sent, own ticks have to be.
+    /// How far own ticks have to be ahead of the relay's tick, as it was when the newest packet from it was sent.
     pub fn lead_ticks(&self) -> u32 {
         (self.lead_us() / self.rate.tick_micros().max(1)) as u32 + 2
     }
@@ -229,19 +231,19 @@ impl Pacer {
         }
     }
 
-    /// Ticks were not taken for a while: the clock goes on from now.
+    /// Ticks were not taken for a while: the clock restarts now.
     pub fn restart(&mut self, now: Time) {
         self.next_at = self.next_at.max(now);
         let lost_touch = self.waited_at.is_none_or(|at| now.micros_since(at) >= LOST_TOUCH_US);
         self.waited_at = Some(now);
         if lost_touch || self.debt_us > 0 {
-            // Whoever has to wait is early enough, whatever was reported before.
+            // A player that has to wait is early enough, whatever was reported before.
             self.debt_us = self.debt_us.min(0);
             self.reported = 0;
         }
     }
 
-    /// Ticks begin anew with this one, at a place that was chosen by [`Pacer::lead_ticks`].
+    /// Ticks restart with this one, at a place that was chosen by [`Pacer::lead_ticks`].
     pub fn launch(&mut self, now: Time, tick: Tick) {
         self.next_at = now;
         self.debt_us = 0;
@@ -249,19 +251,19 @@ impl Pacer {
         self.reported = 0;
     }
 
-    /// What the link counts now.
+    /// Takes the link's present statistics.
     pub fn on_path(&mut self, path: Path) {
         let (sent, lost) =
             (path.sent - self.path.sent.min(path.sent), path.lost - self.path.lost.min(path.lost));
         self.losses.add(sent, lost);
         self.path = path;
-        // A stream loses nothing.
+        // A stream has no loss.
         self.copies = if path.sent == 0 { 1 } else { self.losses.copies() };
-        // Where something is lost an input is repeated rather than held back.
+        // On a path with loss, inputs are repeated rather than batched.
         self.batch = if self.copies == 1 { batch_at(self.rate, path.rtt_us) } else { 1 };
     }
 
-    /// The server has seen inputs arrive. A report about ticks before the last correction is late news.
+    /// Handles a server's report. A report about ticks before the last correction is outdated.
     pub fn on_report(&mut self, report: &Arrived) {
         if report.omissions > self.omissions {
             self.omissions = report.omissions;
@@ -283,7 +285,7 @@ impl Pacer {
         if missing_us > 0 {
             self.correct(missing_us);
         } else if -missing_us > TOLERANCE_US && known >= SURE {
-            // Gives back half: the least slack of a few ticks is not the least there is.
+            // Corrects by half: the least slack of a few ticks is not the least of all.
             self.correct(missing_us / 2);
         }
     }

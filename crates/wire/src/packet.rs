@@ -1,4 +1,4 @@
-//! The head of a datagram: its number, and which of the other side's numbers have arrived.
+//! The head of a datagram: its number, and the ack of the other side's numbers.
 //!
 //! ```text
 //! number (low 16 bits, little-endian)   never repeated on a link; raw UDP's cipher takes its nonce from it
@@ -22,13 +22,13 @@ pub const MAX_QUIC_DATAGRAM: usize = 1_100;
 /// The longest head: number, flags, ack, delay, missing.
 pub const MAX_HEAD: usize = 2 + 1 + 2 + 3 + 10;
 
-/// How many numbers before the newest one an ack tells about.
+/// The number of packets before the newest one that an ack covers.
 pub const ACK_SPAN: u64 = 64;
 
 /// The unit of the ack delay: fine enough for RTT, coarse enough that a 60 Hz delay fits one or two bytes.
 pub const DELAY_UNIT_US: u64 = 64;
 
-/// The longest ack delay that can be told (about 134 s).
+/// The longest ack delay that can be encoded (about 134 s).
 const MAX_DELAY_UNITS: u64 = (1 << 21) - 1;
 
 const SHORT: u8 = 1;
@@ -36,25 +36,25 @@ const HAS_GAPS: u8 = 2;
 const HAS_DELAY: u8 = 4;
 const NEWEST_SHIFT: u32 = 3;
 
-/// How far the newest number may be from one that the other side knows to have been acknowledged, for a short ack.
+/// How far the newest number may be from one whose ack the other side knows to be received, for a short ack.
 pub const SHORT_SPAN: u64 = 32;
 
-/// The newest number that arrived, in as many bits as the other side needs to tell it.
+/// The newest number that arrived, in as many bits as the other side needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// The low 5 bits. Means something only in the newest packet: it is the first number with these bits from the highest
+    /// The low 5 bits. Meaningful only in the newest packet: it is the first number with these bits from the highest
     /// acknowledged one on.
     Short(u8),
     /// The low 16 bits.
     Long(u16),
 }
 
-/// What has arrived, as told to the other side.
+/// The packets that have arrived, as reported to the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// The newest number that arrived.
     pub newest: Newest,
-    /// How long ago that was, in [`DELAY_UNIT_US`]; a long ack always tells.
+    /// How long ago that was, in [`DELAY_UNIT_US`]; always present in a long ack.
     pub delay: Option<u64>,
     /// Bit `i` set: number `newest - 1 - i` has not arrived.
     pub missing: u64,
@@ -65,7 +65,7 @@ pub struct Ack {
 pub struct Head {
     /// The low 16 bits of the packet's number.
     pub number: u16,
-    /// What has arrived so far.
+    /// The ack, if anything has arrived.
     pub ack: Option<Ack>,
 }
 

@@ -1,4 +1,4 @@
-//! Two ends of a link on a bad network in virtual time: the harness every protocol is tested on.
+//! Test harness for protocols: two ends of a link on a bad network in virtual time.
 //!
 //! ```
 //! use sametick_wire::{Carrier, Channel, pair::{Pair, Side}};
@@ -44,7 +44,7 @@ impl Side {
 struct End {
     link: Link,
     wake_at: Option<Time>,
-    /// What this end has sent and the other has not received.
+    /// Packets from this end to the other.
     packets: Netem,
     lanes: Netem<LaneId>,
     /// Extra sockets, which carry its datagrams in turn.
@@ -67,7 +67,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Two links of one kind of carrier over a network with the same faults both ways. One seed, one result.
+    /// Two links of one kind of carrier over a network with the same faults both ways. One seed gives one result.
     pub fn new(carrier: Carrier, profile: Profile, seed: u64) -> Pair {
         let end = |side: u64| End {
             link: Link::new(Time::ZERO, carrier),
@@ -84,8 +84,8 @@ impl Pair {
         Pair { now: Time::ZERO, ends: [end(0), end(1)], buf: Vec::new(), keep: true, arrived: [0; 2] }
     }
 
-    /// Gives both ends of a link over one stream so many extra sockets, which carry datagrams in turn; none takes them away, with what
-    /// was on its way.
+    /// Gives both ends of a link over one stream this many extra sockets, which carry datagrams in turn; zero removes
+    /// them, with everything in flight on them.
     pub fn set_extra_sockets(&mut self, count: usize) {
         for (end, place) in self.ends.iter_mut().zip(0..) {
             let seeds = end.seed.wrapping_add(place).wrapping_mul(16);
@@ -104,7 +104,7 @@ impl Pair {
         self.keep = false;
     }
 
-    /// How many messages have arrived at an end.
+    /// The number of messages that have arrived at an end.
     pub fn arrived(&self, side: Side) -> u64 {
         self.arrived[side.index()]
     }
@@ -119,7 +119,7 @@ impl Pair {
         &mut self.ends[side.index()].link
     }
 
-    /// What the network did to the datagrams that `side` sent.
+    /// Statistics of the network for the datagrams that `side` sent.
     pub fn network(&self, side: Side) -> Stats {
         self.ends[side.index()].packets.stats()
     }
@@ -133,7 +133,7 @@ impl Pair {
         }
     }
 
-    /// Cuts or mends the network, both ways.
+    /// Cuts or restores the network, both ways.
     pub fn set_down(&mut self, down: bool) {
         self.ends.iter_mut().for_each(|end| end.packets.set_down(down));
     }
@@ -141,7 +141,7 @@ impl Pair {
     /// Sends a message from one end.
     ///
     /// # Panics
-    /// If the link does not take it.
+    /// If the link refuses it.
     pub fn send(&mut self, side: Side, channel: Channel, message: &[u8]) {
         let now = self.now;
         self.ends[side.index()].link.send(now, channel, message).expect("the link takes the message");
@@ -165,12 +165,12 @@ impl Pair {
         self.ends[side.index()].closed.as_ref()
     }
 
-    /// Lets virtual time pass.
+    /// Advances virtual time.
     pub fn run_millis(&mut self, ms: u64) {
         self.run_until(self.now.plus_micros(ms * 1_000));
     }
 
-    /// Lets virtual time pass up to a moment.
+    /// Advances virtual time up to a moment.
     pub fn run_until(&mut self, until: Time) {
         while let Some(next) = self.next_event().filter(|next| *next <= until) {
             self.now = self.now.max(next);
@@ -192,7 +192,7 @@ impl Pair {
         self.ends.iter().flat_map(of).flatten().min()
     }
 
-    /// Hands what the other end sent and has arrived by now to `side`.
+    /// Delivers packets from the other end that have arrived by now to `side`.
     fn deliver(&mut self, side: Side) {
         let from = side.other().index();
         let mut packet = core::mem::take(&mut self.buf);
@@ -214,7 +214,7 @@ impl Pair {
 
     fn handle(&mut self, side: Side, input: Input<'_>) {
         let now = self.now;
-        // An error also comes out as `Closed`, which is what tests look at.
+        // An error also comes out as `Closed`, which is what tests check.
         let _ = self.link(side).handle(now, input);
         self.drain(side);
     }

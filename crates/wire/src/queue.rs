@@ -1,18 +1,18 @@
-//! A queue of small messages in one buffer: nothing is allocated once it has grown to its usual size, and a message
-//! costs three bytes beside its own, so that a peer's empty messages do not cost us much more than they cost the peer.
+//! A queue of small messages in one buffer: nothing is allocated once it has grown to its usual size, and a message has
+//! three bytes of overhead, so that a peer's empty messages cost us hardly more than they cost the peer.
 
 use alloc::vec::Vec;
 
 use crate::channel::Channel;
 
-/// In front of each message: its channel and its length (u16).
+/// The head of each message: its channel and its length (u16).
 const HEAD: usize = 3;
 
 /// Messages waiting to be sent or handed out, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     bytes: Vec<u8>,
-    /// Where the oldest message's head begins.
+    /// The offset of the oldest message's head.
     start: usize,
 }
 
@@ -51,17 +51,17 @@ impl Queue {
         self.start = 0;
     }
 
-    /// How many bytes wait, heads included.
+    /// The number of bytes that wait, heads included.
     pub fn queued(&self) -> usize {
         self.bytes.len() - self.start
     }
 
-    /// How many bytes would wait with one more message.
+    /// The number of bytes that would wait with one more message.
     pub fn queued_with(&self, message: &[u8]) -> usize {
         self.queued() + HEAD + message.len()
     }
 
-    /// Whether nothing waits.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -1,38 +1,38 @@
-//! A binary range coder: each bit costs as much as it surprises.
+//! A binary range coder: an arithmetic coder in which an expected bit costs less than an unexpected one.
 //!
-//! Encoding and decoding are the same function over [`Coder`], given the value or finding it, so that they cannot drift
-//! apart. A frame is one run of the coder; the decoder takes zeros for what follows the bytes of a frame.
+//! Encoding and decoding are the same function over [`Coder`], which is given the value or finds it, so that they
+//! cannot diverge. A frame is one run of the coder; the decoder reads zeros after the bytes of a frame.
 
 use alloc::vec::Vec;
 
 /// Bits in the window that `low` and `range` describe.
 const WINDOW_BITS: u32 = 48;
 const WINDOW: u64 = 1 << WINDOW_BITS;
-/// Below this, a byte is settled and goes out.
+/// Below this, a byte is final and is written.
 const SETTLED: u64 = WINDOW >> 8;
 const WINDOW_BYTES: usize = 6;
 
-/// The chance of one kind of bit.
+/// An adaptive probability of one kind of bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bit {
-    /// The chance of a one in 65,536ths; never 0 and never 65,536.
+    /// The probability of a one in 65,536ths; never 0 and never 65,536.
     ones: u16,
     seen: u8,
 }
 
 impl Bit {
-    /// Nothing is known.
+    /// Without any knowledge.
     pub const NEW: Bit = Bit { ones: 1 << 15, seen: 0 };
 
-    /// Later bits move the chance by 1/128: sure enough for idle players, quick enough to follow a change of habits.
+    /// Later bits move the probability by 1/128: precise enough for idle players, quick enough to follow changes.
     const SLOWEST: u32 = 7;
 
-    /// The chance of a one in 65,536ths.
+    /// The probability of a one in 65,536ths.
     pub fn chance(self) -> u64 {
         u64::from(self.ones)
     }
 
-    /// Takes in what the bit was.
+    /// Adapts to a bit.
     pub fn learn(&mut self, bit: bool) {
         let rate = (u32::from(self.seen) + 3).ilog2();
         if rate < Self::SLOWEST {
@@ -48,30 +48,30 @@ impl Bit {
 
 /// Writes the bits it is given, or ignores them and returns those it reads.
 pub trait Coder {
-    /// One bit that is a one with a chance of so many 65,536ths, neither none nor all of them.
+    /// Codes one bit that is a one with this many 65,536ths of probability, neither none nor all of them.
     fn toss(&mut self, ones: u64, bit: bool) -> bool;
 
-    /// One bit, as likely as the model says.
+    /// Codes one bit with the probability of the model.
     fn bit(&mut self, model: &mut Bit, bit: bool) -> bool {
         let bit = self.toss(model.chance(), bit);
         model.learn(bit);
         bit
     }
 
-    /// The lowest `count` bits of a number of which nothing is known.
+    /// Codes the lowest `count` bits of a number, all equally likely.
     fn even(&mut self, value: u64, count: u32) -> u64;
 
-    /// Whether more was read than any encoder would have left out. What is written is never overrun.
+    /// Whether more was read than any encoder would have left out. Always false when writing.
     fn is_overrun(&self) -> bool {
         false
     }
 
-    /// How many bytes are settled; none of what is read.
+    /// The number of final bytes; zero when reading.
     fn written(&self) -> usize {
         0
     }
 
-    /// A number below `models.len()`, a power of two, bit by bit from the top.
+    /// Codes a number below `models.len()`, a power of two, bit by bit from the top.
     fn tree(&mut self, models: &mut [Bit], value: usize) -> usize {
         let mut node = 1;
         for at in (0..models.len().trailing_zeros()).rev() {
@@ -81,7 +81,7 @@ pub trait Coder {
         node - models.len()
     }
 
-    /// A number that is usually below `models.len() - 1`, and below 2^`wide` always.
+    /// Codes a number that is usually below `models.len() - 1`, and always below 2^`wide`.
     fn number(&mut self, models: &mut [Bit], value: u64, wide: u32) -> u64 {
         let escape = models.len() - 1;
         let small = usize::try_from(value).map_or(escape, |value| value.min(escape));
@@ -90,7 +90,7 @@ pub trait Coder {
     }
 }
 
-/// Writes a frame's bits.
+/// Encodes the bits of a frame.
 #[derive(Debug, Default)]
 pub struct RangeEncoder {
     low: u64,
@@ -99,29 +99,29 @@ pub struct RangeEncoder {
 }
 
 impl RangeEncoder {
-    /// Begins a frame.
+    /// Starts a frame.
     pub fn begin(&mut self) {
         let mut out = core::mem::take(&mut self.out);
         out.clear();
         self.begin_in(out);
     }
 
-    /// Begins a frame behind what `out` holds already. [`take`](RangeEncoder::take) gives it back.
+    /// Starts a frame behind the contents of `out`. [`take`](RangeEncoder::take) gives it back.
     pub fn begin_in(&mut self, out: Vec<u8>) {
         *self = RangeEncoder { low: 0, range: WINDOW, out };
     }
 
-    /// How many bytes are settled, those included behind which the frame began.
+    /// The number of final bytes, including those before the frame.
     pub fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// Whether no byte is settled.
+    /// Whether there are no final bytes.
     pub fn is_empty(&self) -> bool {
         self.out.is_empty()
     }
 
-    /// Ends the frame with as few bytes as tell it from every other, and returns all of them.
+    /// Ends the frame with the fewest bytes that are unambiguous, and returns all of them.
     pub fn finish(&mut self) -> &[u8] {
         for count in 0..=WINDOW_BYTES {
             let unit = WINDOW >> (8 * count);
@@ -137,13 +137,13 @@ impl RangeEncoder {
         &self.out
     }
 
-    /// Ends the frame as [`finish`](RangeEncoder::finish) does, and gives the bytes away.
+    /// Ends the frame as [`finish`](RangeEncoder::finish) does, and returns the bytes by value.
     pub fn take(&mut self) -> Vec<u8> {
         self.finish();
         core::mem::take(&mut self.out)
     }
 
-    /// A frame is a number below one, so that a carry never gets to the bytes before it.
+    /// A frame is a number below one, so that a carry never reaches the bytes before it.
     #[inline]
     fn carry(&mut self) {
         if self.low >= WINDOW {
@@ -198,7 +198,7 @@ impl Coder for RangeEncoder {
     }
 }
 
-/// Reads a frame's bits. It does not own the bytes: see [`RangeDecoder::over`].
+/// Decodes the bits of a frame. It does not own the bytes: see [`RangeDecoder::over`].
 #[derive(Debug, Default)]
 pub struct RangeDecoder {
     code: u64,
@@ -207,7 +207,7 @@ pub struct RangeDecoder {
 }
 
 impl RangeDecoder {
-    /// Begins a frame.
+    /// Starts a frame.
     pub fn begin(&mut self, bytes: &[u8]) {
         *self = RangeDecoder { code: 0, range: WINDOW, taken: 0 };
         (0..WINDOW_BYTES).for_each(|_| self.take(bytes));
@@ -218,12 +218,12 @@ impl RangeDecoder {
         Reading { state: self, bytes }
     }
 
-    /// Whether more was read than any encoder would have left out: then the bytes are not a frame of ours.
+    /// Whether more was read than any encoder would have left out: then the bytes are not a valid frame.
     pub fn is_overrun(&self, bytes: &[u8]) -> bool {
         self.taken > bytes.len() + WINDOW_BYTES
     }
 
-    /// Whether bytes are left that nothing was read from.
+    /// Whether unread bytes are left.
     pub fn has_rest(&self, bytes: &[u8]) -> bool {
         self.taken < bytes.len()
     }
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(
+        fn bits_round_trip(
             steps in proptest::collection::vec((any::<bool>(), any::<u64>(), 0u32..=64, 0usize..4), 0..600),
         ) {
             let mut encoder = RangeEncoder::default();
@@ -301,7 +301,7 @@ mod tests {
             let mut models = [Bit::NEW; 4];
             let mask = |count: u32| u64::MAX.checked_shr(64 - count).unwrap_or(0);
             for &(bit, value, count, model) in &steps {
-                // Mostly the same, so that models become sure.
+                // Mostly the same bit, so that models adapt.
                 encoder.bit(&mut models[model], bit && model == 0);
                 encoder.even(value & mask(count % 9), count % 9);
             }
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_no_bytes() {
+    fn an_empty_frame_takes_no_bytes() {
         let mut encoder = RangeEncoder::default();
         encoder.begin();
         assert!(encoder.finish().is_empty());

@@ -1,4 +1,4 @@
-//! A set of byte ranges, kept sorted and merged: what has arrived, what is acknowledged, what must go out again.
+//! A set of byte ranges, sorted and merged, for bytes that have arrived, are acknowledged, or have to be sent again.
 
 use alloc::vec::Vec;
 use core::ops::Range;

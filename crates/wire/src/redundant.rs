@@ -1,5 +1,5 @@
-//! Messages that ride in every packet until one that carried them is acknowledged: no loss below that of a whole
-//! round trip can delay them.
+//! Redundant messages: each is in every packet until one of these packets is acknowledged, so that no loss shorter than
+//! a whole round trip delays them.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use crate::block::{MAX_REDUNDANT_COUNT, Messages, Until, put_redundant, redundant_len};
 use crate::codec::Malformed;
 
-/// How many bytes of a packet the repeats may take; older messages are given up when newer ones need the room.
+/// The most bytes of a packet for repeats; older messages are given up when newer ones need the room.
 pub const REDUNDANT_BUDGET: usize = 600;
 
 /// The sending end.
 #[derive(Clone, Debug)]
 pub struct RedundantOut {
-    /// The bytes of all messages that are still repeated, oldest first. Its front is cut lazily.
+    /// The bytes of all messages that are still repeated, oldest first. Its front is trimmed lazily.
     bytes: Vec<u8>,
     /// The lengths of those messages.
     lens: VecDeque<usize>,
@@ -23,13 +23,13 @@ pub struct RedundantOut {
     first: u64,
     /// The number of the first message that has not been in any packet.
     fresh: u64,
-    /// Every message below this has arrived, or was given up before the newest that has.
+    /// Every message below this has arrived, or was given up before the newest one that has.
     acked: u64,
     given_up: u64,
 }
 
 impl RedundantOut {
-    /// An empty sender. Room for a full block is taken at once, so that nothing is allocated later.
+    /// An empty sender. Room for a full block is allocated at once, so that nothing is allocated later.
     pub fn new() -> RedundantOut {
         RedundantOut {
             bytes: Vec::with_capacity(2 * REDUNDANT_BUDGET),
@@ -62,7 +62,7 @@ impl RedundantOut {
         }
     }
 
-    /// How long the block with all messages would be.
+    /// The length of a block with all messages.
     pub fn block_len(&self) -> usize {
         redundant_len(self.until(), self.lens.iter().copied())
     }
@@ -99,14 +99,14 @@ impl RedundantOut {
         })
     }
 
-    /// Appends the block with all messages. Returns the number after the newest, to be given back to [`Self::on_acked`].
+    /// Appends the block with all messages. Returns the number after the newest, to be passed to [`Self::on_acked`].
     pub fn put(&mut self, out: &mut Vec<u8>) -> u64 {
         put_redundant(out, self.until(), self.messages());
         self.fresh = self.next();
         self.fresh
     }
 
-    /// Repeats none of its messages any more: they go another way.
+    /// Stops repeating its messages: they are sent another way.
     pub fn stop_repeating(&mut self) {
         while !self.lens.is_empty() {
             self.drop_first();
@@ -147,8 +147,8 @@ impl RedundantIn {
         messages: &Messages<'a>,
         mut deliver: impl FnMut(&'a [u8]),
     ) -> Result<(), Malformed> {
-        // A later block had all of this one that was not acknowledged or given up by then; and the few bits of its number
-        // mean something only if it is the newest.
+        // A later block had every message of this one that was not acknowledged or given up by then; and the few bits
+        // of its number are meaningful only if it is the newest.
         if self.newest_from.is_some_and(|newest| packet < newest) {
             return Ok(());
         }
@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_message_arrives_once_in_order_while_one_packet_in_a_while_does(
+        fn messages_arrive_once_in_order_if_packets_sometimes_do(
             seed: u64, loss in 0u64..70, count in 1u64..70_000,
         ) {
             let mut rng = Rng::new(seed);
@@ -236,12 +236,12 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_given_up_the_rest_has_its_place(seed: u64) {
+        fn later_messages_arrive_after_any_number_was_given_up(seed: u64) {
             let mut rng = Rng::new(seed);
             let (mut sender, mut receiver) = (RedundantOut::new(), RedundantIn::default());
             let (mut got, mut sent, mut packet) = (vec![], 0u64, 0);
             for _ in 0..60 {
-                // Up to several times as many as a block holds, while nothing arrives.
+                // Up to several times the size of a block, while nothing arrives.
                 for _ in 0..1 + rng.below(300) * rng.below(2) {
                     sender.push(&sent.to_le_bytes());
                     sent += 1;

@@ -1,16 +1,16 @@
-//! How long a round trip takes and how much that varies, from samples.
+//! Estimates the round-trip time and its jitter from samples.
 
 /// What is assumed before the first sample: an intercontinental path.
 pub const INITIAL_RTT_US: u64 = 200_000;
 
-/// The least time before something unanswered is sent again: below this, scheduling noise decides.
+/// The least time before unacknowledged data is sent again: below this, scheduling noise dominates.
 pub const MIN_RETRY_US: u64 = 20_000;
 
-/// The longest a side waits before it acknowledges on its own. A 60 Hz game never waits: acks ride on its packets.
+/// The longest delay of an ack on its own. A 60 Hz game never waits: acks are in its packets.
 pub const MAX_ACK_DELAY_US: u64 = 20_000;
 
-/// The longest a side that sends regularly keeps the ack of packets that are in no hurry, for its own next packet to
-/// carry: a relay that sends 15 times a second sends no packet for an ack alone.
+/// The longest delay of the ack of non-urgent packets on a side that sends regularly, so that its own next packet
+/// carries the ack: a relay that sends 15 times a second sends no packet for an ack alone.
 pub const MAX_HELD_ACK_US: u64 = 100_000;
 
 /// Smoothed estimates over the samples so far.
@@ -50,7 +50,7 @@ impl Rtt {
         (self.samples > 0).then_some(self.min_us)
     }
 
-    /// How much longer than the shortest round trip the last one took: the queues on the path.
+    /// The queueing delay: how much longer than the shortest round trip the last one took.
     pub const fn queueing_us(&self) -> u64 {
         self.latest_us.saturating_sub(self.min_us)
     }
@@ -60,17 +60,17 @@ impl Rtt {
         self.jitter_x16_us / 16
     }
 
-    /// How many samples there have been.
+    /// The number of samples.
     pub const fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// How long to wait for the ack of a packet that is in no hurry.
+    /// How long to wait for the ack of a non-urgent packet.
     pub fn held_retry_us(&self) -> u64 {
         self.retry_us() + (MAX_HELD_ACK_US - MAX_ACK_DELAY_US)
     }
 
-    /// How long to wait for the ack of a packet that asked for it soon.
+    /// How long to wait for the ack of an urgent packet.
     pub fn retry_us(&self) -> u64 {
         let smoothed = self.smoothed_us().unwrap_or(INITIAL_RTT_US);
         let spread = if self.samples == 0 { INITIAL_RTT_US } else { 4 * self.deviation_us };

@@ -1,4 +1,4 @@
-//! What has been sent and what became of it: acknowledged, suspected, lost.
+//! Tracks sent packets until they are acknowledged or lost.
 
 use alloc::collections::{VecDeque, vec_deque};
 use core::ops::Range;
@@ -9,7 +9,7 @@ use crate::channel::Channel;
 use crate::codec::Malformed;
 use crate::packet::{ACK_SPAN, Ack, Newest, SHORT_SPAN, widen};
 
-/// How many packets are remembered. At 5,000 a second and 200 ms, half of that is in flight; it takes 48 KiB.
+/// The most packets that are remembered. At 5,000 a second and 200 ms, half of that is in flight; it takes 48 KiB.
 pub const MAX_REMEMBERED: usize = 2_048;
 
 /// How many later packets must have arrived before an earlier one is suspected, and its reliable bytes sent again.
@@ -31,18 +31,18 @@ impl SentPiece {
         SentPiece { channel, len, offset: range.start }
     }
 
-    /// Whose stream.
+    /// The channel of the stream.
     pub const fn channel(&self) -> Channel {
         self.channel
     }
 
-    /// Which bytes of it.
+    /// The bytes of the stream.
     pub const fn range(&self) -> Range<u64> {
         self.offset..self.offset + self.len as u64
     }
 }
 
-/// What one packet carried besides pieces of reliable streams.
+/// The contents of a packet besides pieces of reliable streams.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketContents {
     /// The packet carried every redundant message below this number.
@@ -53,14 +53,14 @@ pub struct PacketContents {
     pub urgent: bool,
     /// Whether the packet carried the close.
     pub close: bool,
-    /// The newest of the other side's numbers that the packet acknowledged.
+    /// The newest number of the other side that the packet acknowledged.
     pub told: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Flying,
-    /// Its pieces go out again, but it may only be late.
+    /// Its pieces are sent again, but it may only be late.
     Suspected,
     Acked,
 }
@@ -70,7 +70,7 @@ enum Fate {
 struct Sent {
     at: Time,
     redundant_until: u64,
-    /// How many pieces had been sent before those of this packet; the low bits are enough.
+    /// The number of pieces sent before those of this packet; the low bits are enough.
     pieces_from: u32,
     /// The low bits of the newest number it acknowledged, if it acknowledged any.
     told: u16,
@@ -81,12 +81,12 @@ struct Sent {
 /// The pieces that one packet carried.
 pub type Pieces<'a> = vec_deque::Iter<'a, SentPiece>;
 
-/// How many bytes the pieces hold.
+/// The number of bytes in the pieces.
 pub fn piece_bytes(pieces: Pieces<'_>) -> u64 {
     pieces.map(|piece| u64::from(piece.len)).sum()
 }
 
-/// What is told about a packet.
+/// A report about a packet.
 #[derive(Debug)]
 pub enum PacketReport<'a> {
     /// It arrived.
@@ -99,14 +99,14 @@ pub enum PacketReport<'a> {
         close: bool,
         /// The low bits of the newest number that it acknowledged.
         told: Option<u16>,
-        /// Which reliable pieces it carried.
+        /// The reliable pieces it carried.
         pieces: Pieces<'a>,
         /// Whether it had been suspected, and its pieces sent again.
         suspected: bool,
     },
-    /// It seems not to have arrived: send its pieces again.
+    /// It seems lost: send its pieces again.
     Suspected(Pieces<'a>),
-    /// It did not arrive.
+    /// It was lost.
     Lost,
 }
 
@@ -116,9 +116,9 @@ pub struct SentPackets {
     packets: VecDeque<Sent>,
     /// The pieces of all these packets and of the next one.
     pieces: VecDeque<SentPiece>,
-    /// How many pieces had been sent before the first of `pieces`; the low bits.
+    /// The number of pieces sent before the first of `pieces`; the low bits.
     pieces_before: u32,
-    /// How many pieces the next packet has so far.
+    /// The number of pieces in the next packet so far.
     loaded: u8,
     /// The number of the first remembered packet.
     first: u64,
@@ -128,7 +128,7 @@ pub struct SentPackets {
     /// The first packet that acknowledged something; all later ones do. The first that carried the close; likewise.
     acks_from: Option<u64>,
     close_from: Option<u64>,
-    /// Every packet below this has been looked at for suspicion.
+    /// Every packet below this has been examined for suspicion.
     looked_at: u64,
 }
 
@@ -144,7 +144,7 @@ impl SentPackets {
         self.pieces.push_back(piece);
     }
 
-    /// Remembers a packet with what was loaded; it has the number that [`Self::next_number`] gave.
+    /// Remembers a packet with the loaded pieces; it has the number that [`Self::next_number`] returned.
     pub fn push(&mut self, now: Time, cargo: PacketContents) {
         let PacketContents { redundant_until, eliciting, urgent, close, told } = cargo;
         let number = self.next_number();
@@ -173,8 +173,8 @@ impl SentPackets {
         });
     }
 
-    /// Takes an ack; `in_order` says that no later packet has brought one. Returns when its newest packet was sent, if
-    /// that is news.
+    /// Handles an ack; `in_order` says that no later packet has brought one. Returns when its newest packet was sent,
+    /// if that is new.
     pub fn on_ack(
         &mut self,
         ack: &Ack,
@@ -183,7 +183,7 @@ impl SentPackets {
     ) -> Result<Option<Time>, Malformed> {
         let before = self.newest_acked.unwrap_or(0);
         let newest = match ack.newest {
-            // A later ack has told all of this one.
+            // A later ack has covered all of this one.
             Newest::Short(_) if !in_order => return Ok(None),
             Newest::Short(low) => before + (u64::from(low).wrapping_sub(before) & (SHORT_SPAN - 1)),
             Newest::Long(low) => widen(low, before),
@@ -194,7 +194,7 @@ impl SentPackets {
         let news = self.newest_acked.is_none_or(|before| newest > before);
         self.newest_acked = self.newest_acked.max(Some(newest));
         let sent_at = self.acked(newest, &mut tell).filter(|_| news);
-        // Those before the first have met their fate.
+        // The fate of packets before the first is already decided.
         for before in 0..ACK_SPAN.min(newest.saturating_sub(self.first)) {
             if ack.missing >> before & 1 == 0 {
                 self.acked(newest - 1 - before, &mut tell);
@@ -229,8 +229,8 @@ impl SentPackets {
         self.pieces.range(place(at)..place(at + 1))
     }
 
-    /// Looks for packets that seem lost, and forgets those whose fate is known. `patience_us` is how long a packet
-    /// and its ack may take if that is wanted soon, `held_us` how long otherwise.
+    /// Looks for packets that seem lost, and forgets those whose fate is decided. `patience_us` is how long a packet
+    /// and its ack may take if that is urgent, `held_us` how long otherwise.
     pub fn look(
         &mut self,
         now: Time,
@@ -255,7 +255,7 @@ impl SentPackets {
             match sent.fate {
                 Fate::Acked => {}
                 Fate::Flying | Fate::Suspected if overdue => {
-                    // It is not lost sooner than suspected, however the estimates change in between.
+                    // It is not lost before it is suspected, however the estimates change in between.
                     self.suspect(0, &mut tell);
                     tell(PacketReport::Lost);
                 }
@@ -274,13 +274,13 @@ impl SentPackets {
         Some(self.packets[at].at.plus_micros(patience_us + 1))
     }
 
-    /// Suspects everything in flight: nothing has been heard for too long.
+    /// Suspects everything in flight, after a silence that is too long.
     pub fn suspect_all(&mut self, mut tell: impl FnMut(PacketReport<'_>)) {
         (0..self.packets.len()).for_each(|at| self.suspect(at, &mut tell));
     }
 
-    /// Makes room for one more packet, taking the oldest for lost if need be: a peer that never acknowledges cannot make
-    /// us remember more.
+    /// Makes room for one more packet, counting the oldest as lost if necessary: a peer that never acknowledges cannot
+    /// make us remember more.
     pub fn make_room(&mut self, mut tell: impl FnMut(PacketReport<'_>)) {
         while self.packets.len() >= MAX_REMEMBERED {
             self.suspect(0, &mut tell);
@@ -307,12 +307,12 @@ impl SentPackets {
         }
     }
 
-    /// Whether a packet that wants an ack has none, and none after it has one.
+    /// Whether a packet that wants an ack has none, and no later one has either.
     pub fn awaits_ack(&self) -> bool {
         self.newest_eliciting > self.newest_acked
     }
 
-    /// Whether a packet that wants an ack soon has none, and none after it has one.
+    /// Whether a packet that wants an ack soon has none, and no later one has either.
     pub fn awaits_ack_soon(&self) -> bool {
         self.newest_urgent > self.newest_acked
     }
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_never_acknowledges_does_not_make_us_remember_for_ever() {
+    fn a_peer_that_never_acknowledges_uses_bounded_memory() {
         let mut sent = SentPackets::default();
         let (mut given_back, mut lost) = (vec![], 0);
         for number in 0..3 * MAX_REMEMBERED as u64 {

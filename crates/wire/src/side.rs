@@ -1,4 +1,4 @@
-//! What happens to a player's side of a session, and what it wants: the same for a peer in lockstep and a view of a room.
+//! Inputs and outputs of a player's side of a session: the same for a peer in lockstep and a view of a room.
 
 use sametick_sim::{Tick, Time};
 
@@ -10,25 +10,25 @@ use crate::pacer::Path;
 pub enum Input<'a, I> {
     /// A message arrived on the link.
     Message(Channel, &'a [u8]),
-    /// The player's input for the tick that was asked for.
+    /// The player's input for the tick of [`Output::WantInput`].
     Local(I),
-    /// What the link counts, as [`Output::WantPath`] asked for.
+    /// The link's statistics, for [`Output::WantPath`].
     Path(Path),
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
-/// What a player's side wants. Bytes are in the buffer that was given.
+/// What a player's side asks its driver to do. Bytes are in the buffer that was passed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these bytes on this channel.
     Send(Channel),
-    /// Hand in the player's input for this tick, with [`Input::Local`].
+    /// Return the player's input for this tick, with [`Input::Local`].
     WantInput(Tick),
-    /// Say what the link counts, with [`Input::Path`].
+    /// Return the link's statistics, with [`Input::Path`].
     WantPath,
-    /// Nothing more before this time.
+    /// Nothing to do before this time.
     WakeAt(Time),
-    /// Nothing more until a message comes.
+    /// Nothing to do until a message arrives.
     Wait,
 }

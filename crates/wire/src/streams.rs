@@ -1,4 +1,4 @@
-//! The reliable streams of a link, one a channel, both ways.
+//! The reliable streams of a link, one for each channel, both ways.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,12 +9,12 @@ use crate::codec::Malformed;
 use crate::ordered::{StreamIn, StreamOut};
 use crate::sent::SentPiece;
 
-/// The reliable streams of a link, and the close that came among them.
+/// The reliable streams of a link, and the close that arrived in them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Streams {
     out: [StreamOut; ORDERED_CHANNELS],
     incoming: [StreamIn; ORDERED_CHANNELS],
-    /// Nothing that arrives is kept any more.
+    /// Discards everything that arrives.
     is_deaf: bool,
     closed: Option<Reason>,
 }
@@ -38,17 +38,17 @@ impl Streams {
         self.incoming.iter().map(StreamIn::held).sum()
     }
 
-    /// Takes a piece of a stream, at its place.
+    /// Handles a piece of a stream, at its place.
     pub fn on_piece(&mut self, channel: Channel, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
         if self.is_deaf { Ok(()) } else { self.incoming(channel).on_piece(offset, bytes) }
     }
 
-    /// Takes the next bytes of a stream.
+    /// Handles the next bytes of a stream.
     pub fn on_next(&mut self, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
         if self.is_deaf { Ok(()) } else { self.incoming(channel).on_next(bytes) }
     }
 
-    /// Drops what has arrived, and whatever arrives from now on.
+    /// Drops everything that has arrived and that arrives from now on.
     pub fn deafen(&mut self) {
         self.is_deaf = true;
         self.incoming = Default::default();
@@ -75,12 +75,12 @@ impl Streams {
         self.closed = Some(Reason { code, text });
     }
 
-    /// Whether nothing that arrives is kept.
+    /// Whether everything that arrives is discarded.
     pub fn is_deaf(&self) -> bool {
         self.is_deaf
     }
 
-    /// The close that has come, once.
+    /// The close that has arrived, once.
     pub fn take_close(&mut self) -> Option<Reason> {
         self.closed.take()
     }
@@ -90,7 +90,7 @@ impl Streams {
         self.out.iter().all(StreamOut::is_empty)
     }
 
-    /// Bytes that wait on a channel, those on their way included; none if it is no reliable one.
+    /// Bytes that wait on a channel, including those in flight; none if the channel is not reliable.
     pub fn queued(&self, channel: Channel) -> Option<usize> {
         self.out.get(usize::from(channel.number())).map(StreamOut::queued)
     }

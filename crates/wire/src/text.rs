@@ -1,10 +1,10 @@
-//! Text of one player that others are shown.
+//! Checks text of one player before it is shown to others.
 
-/// What a name has to be like, for a peer that broke the rule.
+/// The rule for names, for a peer that broke it.
 pub const NAME_RULE: &str = "a name has no control or direction characters";
 
-/// Whether no letter of a text is a control character or changes the direction of what is written after it: such a text cannot break a
-/// line of the log, nor make the text around it look like another.
+/// Whether a text has neither control characters nor characters that change the writing direction: such a text cannot
+/// break a line of the log, nor disguise the text around it.
 pub fn is_safe_to_show(text: &str) -> bool {
     !text.chars().any(|letter| letter.is_control() || turns_direction(letter))
 }

@@ -1,4 +1,4 @@
-//! How much bulk may be on its way. Watches the round trip rather than loss: bulk backs off as soon as a queue builds
+//! The congestion window of bulk. It watches the round trip rather than loss: bulk backs off as soon as a queue builds
 //! up somewhere on the path, so that it never delays inputs (after LEDBAT, RFC 6817).
 
 use sametick_sim::Time;
@@ -6,25 +6,25 @@ use sametick_sim::Time;
 use crate::packet::MAX_DATAGRAM;
 use crate::rtt::{INITIAL_RTT_US, Rtt};
 
-/// What may fly before anything is known: about ten datagrams, as TCP does.
+/// The window before the first measurement: about ten datagrams, as TCP does.
 pub const INITIAL_WINDOW: u64 = 10 * MAX_DATAGRAM as u64;
 
-/// Always allowed, however bad the path: bulk gets slow, never stuck.
+/// The smallest window, however bad the path: bulk gets slow, never stuck.
 pub const MIN_WINDOW: u64 = 4 * MAX_DATAGRAM as u64;
 
-/// Never more than this: 1 MiB a round trip is 5 MB/s at 200 ms.
+/// The largest window: 1 MiB a round trip is 5 MB/s at 200 ms.
 pub const MAX_WINDOW: u64 = 1 << 20;
 
 /// The queueing delay that bulk may cause. A tick at 60 Hz takes 17 ms.
 pub const TARGET_DELAY_US: u64 = 15_000;
 
-/// How many bytes may leave at once when the pace allows more than that: a burst the next hop's queue can take.
+/// The most bytes that may leave at once when the pace allows more: a burst that the next hop's queue can take.
 const BURST: u64 = 4 * MAX_DATAGRAM as u64;
 
-/// Idle time beyond this earns nothing more: a burst is earned by then at any rate. A link may sleep for hours.
+/// Idle time beyond this earns no more credit: a burst is earned by then at any rate. A link may sleep for hours.
 const MAX_EARNING_US: u64 = 10_000_000;
 
-/// Less room than this is none.
+/// Less room than this counts as none.
 const CRUMB: u64 = MAX_DATAGRAM as u64;
 
 /// The bulk in flight on one link, its limit, and its pace.
@@ -35,7 +35,7 @@ pub struct Window {
     flying: u64,
     credit: u64,
     credited_at: Time,
-    /// No second reduction before this: one loss of a round trip counts once.
+    /// No second reduction before this: several losses in a round trip count once.
     spare_until: Time,
 }
 
@@ -50,13 +50,13 @@ impl Window {
         Window { limit: INITIAL_WINDOW, max, flying: 0, credit: BURST, credited_at: now, spare_until: now }
     }
 
-    /// Bytes that may leave now: a datagram's worth at least, or none, so that bulk is not torn into crumbs.
+    /// Bytes that may leave now: at least a datagram's worth, or none, so that bulk is not cut into tiny pieces.
     pub fn room(&self) -> u64 {
         let room = self.limit.saturating_sub(self.flying).min(self.credit);
         if room < CRUMB { 0 } else { room }
     }
 
-    /// Lets time earn credit: one window a round trip, and a quarter more so that the pace is not the limit.
+    /// Earns credit for the time passed: one window a round trip, and a quarter more so that the pace is not the limit.
     pub fn tick(&mut self, now: Time, rtt: &Rtt) {
         let idle_us = now.micros_since(self.credited_at).min(MAX_EARNING_US);
         let earned = self.rate(rtt) * idle_us / 1_000_000;
@@ -81,7 +81,7 @@ impl Window {
         (self.limit * 1_250_000 / round_trip_us).max(1_000)
     }
 
-    /// Whether bytes are on their way.
+    /// Whether bytes are in flight.
     pub const fn is_flying(&self) -> bool {
         self.flying > 0
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_slept_for_years_has_a_burst_to_spend() {
+    fn a_window_that_was_idle_for_years_has_a_burst_to_spend() {
         let mut rtt = Rtt::default();
         rtt.sample(0);
         let mut window = Window::new(Time::ZERO);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_window_earns_a_burst_before_idle_time_stops_counting() {
+    fn the_slowest_window_earns_a_burst_before_the_idle_limit() {
         let slowest = 1_000;
         assert!(slowest * MAX_EARNING_US / 1_000_000 >= BURST);
     }

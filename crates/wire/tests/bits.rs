@@ -123,18 +123,18 @@ fn padding_has_to_be_zero() {
 
 #[test]
 #[should_panic(expected = "fit the bits")]
-fn writing_too_large_a_value_is_our_mistake() {
+fn writing_too_large_a_value_panics() {
     packed(|w| w.bits(4, 2));
 }
 
 #[test]
 #[should_panic(expected = "lie in the range")]
-fn writing_out_of_range_is_our_mistake() {
+fn writing_out_of_range_panics() {
     packed(|w| w.ranged(11, -10..=10));
 }
 
 #[test]
-fn neither_writing_nor_reading_allocates_once_the_vector_has_grown() {
+fn reading_and_writing_do_not_allocate_in_steady_state() {
     let mut out = Vec::with_capacity(100);
     let counted = allocation_counter::measure(|| {
         let mut writer = BitWriter::new(&mut out);
@@ -151,7 +151,7 @@ fn neither_writing_nor_reading_allocates_once_the_vector_has_grown() {
     assert_eq!(counted.count_total, 0);
 }
 
-/// One value of every kind, with what it takes to read it.
+/// One value of every kind, with the parameters to read it.
 #[derive(Clone, Debug)]
 enum Field {
     Bool(bool),
@@ -180,7 +180,7 @@ impl Field {
         }
     }
 
-    /// Reads a field of the same kind. Floats are compared after the rounding they are written with.
+    /// Reads a field of the same kind. Floats are compared after the rounding with which they are written.
     fn read(&self, r: &mut BitReader<'_>) -> Result<bool, ReadError> {
         Ok(match *self {
             Field::Bool(value) => r.bool()? == value,
@@ -234,7 +234,7 @@ fn unit(rotation: [f32; 4]) -> [f64; 4] {
     rotation.map(|c| c / length)
 }
 
-/// The squared length of the difference between two rotations, whichever sign they are written with.
+/// The squared length of the difference between two rotations, independent of their signs.
 fn distance_squared(a: [f64; 4], b: [f64; 4]) -> f64 {
     let squared = |sign: f64| a.iter().zip(&b).map(|(a, b)| (a - sign * b) * (a - sign * b)).sum::<f64>();
     let (same, opposite) = (squared(1.0), squared(-1.0));
@@ -346,7 +346,7 @@ proptest! {
 }
 
 #[test]
-fn what_has_no_direction_is_the_identity() {
+fn a_rotation_without_direction_is_the_identity() {
     let identity = [0.0, 0.0, 0.0, 1.0];
     for component_bits in 2..=20 {
         let quaternion = Quaternion::with_bits(component_bits);

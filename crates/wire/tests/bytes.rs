@@ -1,4 +1,4 @@
-//! What a link costs: exact counts of bytes and packets, in virtual time. The figures are in docs/protocol.md.
+//! The cost of a link: exact counts of bytes and packets, in virtual time. The figures are in docs/protocol.md.
 
 use sametick_sim::Time;
 use sametick_wire::pair::{Pair, Side};
@@ -9,8 +9,8 @@ const DOCUMENT: &str = include_str!("../../../docs/protocol.md");
 const WARM_UP_S: u64 = 2;
 const SECONDS: u64 = 20;
 
-/// A relay (A) that sends seven bytes every `ticks` ticks of 60 Hz, and a peer (B) that sends four bytes each tick, five
-/// milliseconds later. `each_tick` is called in between.
+/// A relay (A) that sends seven bytes every `ticks` ticks of 60 Hz, and a peer (B) that sends four bytes each tick,
+/// five milliseconds later. `each_tick` is called in between.
 fn lockstep(network: &str, ticks: u64, seconds: u64, mut each_tick: impl FnMut(&mut Pair, u64)) -> Pair {
     let mut pair = Pair::new(Carrier::Datagrams, network.parse().unwrap(), 1);
     for tick in 0..seconds * 60 {
@@ -114,15 +114,15 @@ fn estimates_are_right_while_acks_wait() {
     }
 }
 
-/// Packets that come late are not lost, even if the ack that says so waits.
+/// Late packets are not lost, even if their ack is delayed.
 #[test]
-fn what_comes_out_of_order_is_not_counted_as_lost() {
+fn reordered_packets_are_not_counted_as_lost() {
     let mut pair = lockstep("rtt=100ms,reorder=10%", 4, 60, |_, _| {});
     let [a, b] = stats(&mut pair);
     assert_eq!((a.packets_lost, b.packets_lost), (0, 0));
 }
 
-/// How long reliable messages take among lockstep traffic, on average.
+/// The mean latency of reliable messages among lockstep traffic.
 fn reliable_us(network: &str, ticks: u64) -> u64 {
     let (mut sent, mut delays) = (vec![], vec![]);
     lockstep(network, ticks, 120, |pair, tick| {
@@ -147,8 +147,8 @@ fn reliable_us(network: &str, ticks: u64) -> u64 {
 }
 
 #[test]
-fn reliable_messages_are_sent_again_as_soon_as_ever() {
-    // The means as they were while every ack left within 20 ms.
+fn reliable_messages_are_not_resent_later_than_before() {
+    // The means of a version in which every ack left within 20 ms.
     for (network, ticks, before_us) in [
         ("rtt=20ms,loss=5%", 4, 14_926),
         ("rtt=100ms,loss=5%", 4, 59_763),
@@ -175,7 +175,7 @@ fn bulk_ms(network: &str) -> u64 {
 }
 
 #[test]
-fn bulk_is_as_fast_as_ever() {
+fn bulk_is_not_slower_than_before() {
     for (network, before_ms) in [("rtt=20ms", 241), ("rtt=100ms", 1_183), ("rtt=100ms,loss=5%", 2_100)] {
         let ms = bulk_ms(network);
         assert!(ms <= before_ms, "{network}: {ms} ms");

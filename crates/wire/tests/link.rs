@@ -1,4 +1,4 @@
-//! What one link does with its caller and with a peer that breaks the rules, and when it speaks unasked.
+//! One link, with its caller and with a peer that breaks the rules, and what it sends on its own.
 
 use sametick_sim::Time;
 use sametick_wire::codec::{Reader, put_varint};
@@ -12,7 +12,7 @@ use sametick_wire::{
 
 const CARRIERS: [Carrier; 3] = [Carrier::Datagrams, Carrier::DatagramsAndStreams, Carrier::Stream];
 
-/// Everything a link wants right now, with its bytes. Ends with `WakeAt` or `Done`.
+/// All outputs of a link at this moment, with their bytes. Ends with `WakeAt` or `Done`.
 fn drain(link: &mut Link) -> Vec<(Output, Vec<u8>)> {
     let mut outputs = vec![];
     loop {
@@ -120,7 +120,7 @@ fn nothing_is_taken_after_a_close() {
     }
 }
 
-/// The messages that a link hands out until it has nothing more to say; the first one makes it close.
+/// The number of messages that a link hands out; the first one makes it close.
 fn heard_by(link: &mut Link) -> usize {
     let (mut buf, mut heard) = (vec![], 0);
     loop {
@@ -136,7 +136,7 @@ fn heard_by(link: &mut Link) -> usize {
 }
 
 #[test]
-fn a_closed_link_hears_nothing() {
+fn a_closed_link_hands_out_nothing() {
     for carrier in CARRIERS {
         for also_closes in [false, true] {
             let (mut near, mut far) = (Link::new(Time::ZERO, carrier), Link::new(Time::ZERO, carrier));
@@ -162,7 +162,7 @@ fn a_closed_link_hears_nothing() {
 }
 
 #[test]
-fn what_arrives_after_a_close_is_not_kept() {
+fn bytes_that_arrive_after_a_close_are_not_kept() {
     let (mut near, mut far) =
         (Link::new(Time::ZERO, Carrier::Datagrams), Link::new(Time::ZERO, Carrier::Datagrams));
     near.close(Time::ZERO, 1, "enough");
@@ -179,7 +179,7 @@ fn what_arrives_after_a_close_is_not_kept() {
 }
 
 #[test]
-fn a_message_that_is_not_whole_is_held_at_hardly_more_than_its_length() {
+fn an_incomplete_message_takes_little_more_than_its_length() {
     let mut link = Link::new(Time::ZERO, Carrier::Stream);
     let mut bytes = vec![];
     put_chunk_head(&mut bytes, Channel::Chunks, 4_000);
@@ -274,7 +274,7 @@ fn no_datagram_is_longer_than_its_carrier_takes() {
 }
 
 #[test]
-fn inputs_given_up_while_the_network_is_down_are_counted_on_both_ends() {
+fn inputs_given_up_during_an_outage_are_counted_on_both_ends() {
     for carrier in [Carrier::Datagrams, Carrier::DatagramsAndStreams] {
         let mut pair = Pair::new(carrier, "rtt=50ms".parse().unwrap(), 3);
         let play = |pair: &mut Pair, ticks: u32| {
@@ -294,7 +294,7 @@ fn inputs_given_up_while_the_network_is_down_are_counted_on_both_ends() {
         let skipped = pair.link(Side::B).stats().redundant_skipped;
         let received = pair.take(Side::B).len() as u64;
         assert_eq!(received + skipped, 60 + 300 + 60, "{carrier:?}: each arrived or is missed");
-        // Of those given up, the last before the cut have arrived, but their acks, due within 70 ms, have not.
+        // Of those given up, the last before the outage have arrived, but their acks, due within 70 ms, have not.
         assert!(
             (1..=6).contains(&(given_up - skipped)),
             "{carrier:?}: {given_up} given up, {skipped} skipped"
@@ -307,7 +307,7 @@ fn inputs_given_up_while_the_network_is_down_are_counted_on_both_ends() {
 }
 
 #[test]
-fn what_one_later_packet_shows_to_be_late_is_sent_again_without_waiting_for_more() {
+fn one_later_packet_triggers_the_resend_of_a_late_one() {
     let mut pair = Pair::new(Carrier::Datagrams, "rtt=50ms".parse().unwrap(), 3);
     pair.run_millis(900);
     pair.set_down(true);
@@ -320,7 +320,7 @@ fn what_one_later_packet_shows_to_be_late_is_sent_again_without_waiting_for_more
 }
 
 #[test]
-fn an_idle_link_speaks_once_a_second() {
+fn an_idle_link_sends_once_a_second() {
     for carrier in CARRIERS {
         let mut pair = Pair::new(carrier, "rtt=40ms".parse().unwrap(), 1);
         pair.run_millis(1_000);
@@ -332,7 +332,7 @@ fn an_idle_link_speaks_once_a_second() {
             last = received;
             assert!(silent_ms <= KEEP_ALIVE_US / 1_000 + 40, "{carrier:?}: silent for {silent_ms} ms");
         }
-        // Each end asks once a second and answers once a second, and an answer can be an ack alone.
+        // Each end sends a request and an answer once a second, and an answer can be an ack alone.
         let packets = pair.link(Side::B).stats().packets_received - before.packets_received;
         assert!(packets <= 2 * 60 + 2, "{carrier:?}: {packets} packets in a minute");
         let bytes = pair.link(Side::B).stats().bytes_received - before.bytes_received;
@@ -371,7 +371,7 @@ fn a_piece_beyond_the_stream_window_ends_the_link() {
     assert_eq!(outputs, [Output::Datagram, Output::Closed(Closed::Violation(beyond)), Output::Done]);
 }
 
-/// A bad length is found when its turn comes, which may be long after its bytes came.
+/// A bad length is found when it is parsed, which may be long after its bytes came.
 #[test]
 fn a_bad_length_behind_a_good_message_ends_the_link_once() {
     let mut stream = vec![1, b'a'];
@@ -400,7 +400,7 @@ fn a_bad_length_behind_a_good_message_ends_the_link_once() {
 }
 
 #[test]
-fn a_peer_that_never_acknowledges_costs_a_bounded_memory() {
+fn a_peer_that_never_acknowledges_costs_bounded_memory() {
     let mut link = Link::new(Time::ZERO, Carrier::Datagrams);
     for number in 0..20_000u32 {
         let now = Time::from_millis(u64::from(number));
@@ -409,12 +409,12 @@ fn a_peer_that_never_acknowledges_costs_a_bounded_memory() {
     }
     let stats = link.stats();
     assert!(stats.packets_sent >= 5_000, "it acknowledges what it gets");
-    // What is remembered is what may still be acknowledged.
+    // The packets that are remembered may still be acknowledged.
     assert_eq!(stats.packets_sent - stats.packets_lost, 2_048);
 }
 
 #[test]
-fn a_link_that_slept_for_a_week_does_not_overflow() {
+fn a_link_that_was_suspended_for_a_week_does_not_overflow() {
     for carrier in CARRIERS {
         let mut pair = Pair::new(carrier, "rtt=0ms".parse().unwrap(), 1);
         pair.send(Side::A, Channel::Chunks, &vec![7; 8 << 20]);
@@ -429,7 +429,7 @@ fn a_link_that_slept_for_a_week_does_not_overflow() {
 }
 
 #[test]
-fn unreliable_messages_ride_only_where_they_may() {
+fn unreliable_messages_are_accepted_only_where_allowed() {
     const OWN_FRAME: Malformed = Malformed::Forbidden(
         "in packets, inputs are in a block and reliable messages go by streams if there are any",
     );
@@ -449,14 +449,14 @@ fn unreliable_messages_ride_only_where_they_may() {
 }
 
 #[test]
-fn bulk_to_a_peer_that_stops_reading_stays_below_what_carriers_keep() {
+fn bulk_to_a_stalled_peer_stays_below_the_carriers_limit() {
     for carrier in [Carrier::DatagramsAndStreams, Carrier::Stream] {
         let mut now = Time::ZERO;
         let [mut sender, mut reader] = [Link::new(now, carrier), Link::new(now, carrier)];
         let mut buf = vec![];
         sender.send(now, Channel::Chunks, &vec![7; 12 << 20]).unwrap();
         let mut kept = 0;
-        // Reads for two seconds, which lets the window grow as far as it will, then no more.
+        // Reads for two seconds, which lets the window grow to its limit, then no more.
         for ms in 0..9_000 {
             now = now.plus_micros(1_000);
             sender.handle(now, Input::Timeout).unwrap();

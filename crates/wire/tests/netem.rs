@@ -1,4 +1,4 @@
-//! What `netem` does is what its profile says: measured over many packets and seeds, in virtual time.
+//! `netem` behaves as its profile says: measured over many packets and seeds, in virtual time.
 
 use proptest::prelude::*;
 use sametick_sim::Time;
@@ -80,7 +80,7 @@ fn the_perfect_network_delivers_at_once_and_in_order() {
 }
 
 #[test]
-fn uniform_loss_is_the_share_asked_for_and_comes_alone() {
+fn uniform_loss_has_its_share_and_is_independent() {
     for (seed, percent) in [(1, 2), (2, 10), (3, 30), (4, 100)] {
         let mean = Chance::from_percent(percent);
         let (arrivals, stats) =
@@ -95,7 +95,7 @@ fn uniform_loss_is_the_share_asked_for_and_comes_alone() {
 }
 
 #[test]
-fn burst_loss_has_the_mean_and_the_length_asked_for() {
+fn burst_loss_has_its_mean_and_length() {
     for (percent, burst_packets) in [(2, 4), (5, 2), (10, 8), (30, 3), (30, 1)] {
         for seed in 0..3 {
             let mean = Chance::from_percent(percent);
@@ -130,7 +130,7 @@ fn mean_burst(arrivals: &[Arrival], count: u32) -> f64 {
 }
 
 #[test]
-fn duplicates_are_the_share_asked_for_and_whole() {
+fn duplicates_have_their_share_and_are_intact() {
     let profile = parse("dup=50%,latency=20ms,jitter=5ms");
     let (arrivals, stats) = run(profile, 11, MANY, 20);
     assert_share(stats.duplicated, u64::from(MANY), Chance::from_percent(50), 8_000);
@@ -140,7 +140,7 @@ fn duplicates_are_the_share_asked_for_and_whole() {
 }
 
 #[test]
-fn reordered_packets_are_the_share_asked_for_and_late_by_the_range() {
+fn reordered_packets_have_their_share_and_lateness() {
     let (arrivals, stats) = run(parse("latency=20ms,reorder=5%,late=10ms..30ms"), 3, MANY, 4);
     assert_share(stats.reordered, u64::from(MANY), Chance::from_percent(5), 3_000);
     let late = arrivals.iter().filter(|arrival| arrival.delay_us() > 20_000);
@@ -158,7 +158,7 @@ fn without_reorder_even_heavy_jitter_keeps_the_order() {
 
 #[test]
 fn delays_fill_latency_plus_minus_jitter() {
-    // Jitter below half the interval: no packet is ever held back by the one before, so the draw is seen as it is.
+    // Jitter below half the interval: a packet is never held back by the one before, so the drawn delay is visible.
     let (arrivals, _) = run(parse("latency=30ms,jitter=400us"), 9, MANY, 4);
     let delays = || arrivals.iter().map(Arrival::delay_us);
     assert_eq!((delays().min(), delays().max()), (Some(29_600), Some(30_400)));
@@ -176,7 +176,7 @@ fn jitter_above_latency_never_delivers_into_the_past() {
 }
 
 #[test]
-fn corruption_is_the_share_asked_for_and_always_changes_few_bits() {
+fn corruption_has_its_share_and_flips_few_bits() {
     let (arrivals, stats) = run(parse("corrupt=10%"), 6, MANY, 8);
     assert_share(stats.corrupted, u64::from(MANY), Chance::from_percent(10), 5_000);
     let mut damaged = 0;
@@ -190,7 +190,7 @@ fn corruption_is_the_share_asked_for_and_always_changes_few_bits() {
 }
 
 #[test]
-fn the_bottleneck_lets_its_rate_through_and_delays_by_its_queue() {
+fn the_bottleneck_limits_the_rate_and_delays_by_its_queue() {
     // 200 bytes every millisecond want 200 kB/s; half of that fits.
     let (arrivals, stats) = run(parse("latency=10ms,rate=100kB,queue=10kB"), 2, 20_000, 200);
     assert!(arrivals.is_sorted_by_key(|arrival| arrival.number));
@@ -201,7 +201,7 @@ fn the_bottleneck_lets_its_rate_through_and_delays_by_its_queue() {
         let in_second = arrivals.iter().filter(|a| a.at.as_micros() / 1_000_000 == second).count();
         assert!(in_second * 200 <= 100_000 + 200, "{in_second} packets in second {second}");
     }
-    // Full: 10 kB at 100 kB/s are 100 ms, then the way itself.
+    // Full: 10 kB at 100 kB/s are 100 ms, then the latency.
     let longest = arrivals.iter().map(Arrival::delay_us).max().unwrap();
     assert!((108_000..=110_000).contains(&longest), "{longest}");
     assert_eq!(stats.queue_dropped + stats.delivered, stats.sent);
@@ -209,7 +209,7 @@ fn the_bottleneck_lets_its_rate_through_and_delays_by_its_queue() {
 }
 
 #[test]
-fn an_idle_bottleneck_costs_the_sending_time_only_whatever_the_queue() {
+fn an_idle_bottleneck_costs_only_the_sending_time() {
     let mut link = Netem::new(parse("rate=1MB,queue=0B"), 0);
     link.send(Time::ZERO, 1, &[0; 1500]);
     link.send(Time::from_micros(1_499), 2, &[0; 1]);
@@ -222,7 +222,7 @@ fn an_idle_bottleneck_costs_the_sending_time_only_whatever_the_queue() {
 }
 
 #[test]
-fn without_loss_everything_arrives_once_in_order_and_no_faster_than_the_rate() {
+fn without_loss_all_arrives_once_in_order_at_the_rate() {
     let profile =
         parse("rtt=80ms,jitter=30ms,loss=30%,burst=4,dup=50%,reorder=20%,corrupt=5%,rate=100kB,queue=1kB");
     let (arrivals, stats) = run(Profile { loss: Loss::None, ..profile.of_stream() }, 8, 5_000, 200);
@@ -232,7 +232,7 @@ fn without_loss_everything_arrives_once_in_order_and_no_faster_than_the_rate() {
 }
 
 #[test]
-fn a_stream_delivers_all_in_order_and_a_loss_delays_what_is_behind_it() {
+fn a_stream_loses_nothing_but_a_loss_delays_what_follows() {
     let profile = parse("rtt=80ms,loss=5%,dup=50%,reorder=20%,corrupt=5%");
     let (arrivals, stats) = run_on(Netem::stream(profile, 8), 5_000, 200);
     assert_eq!((stats.delivered, stats.duplicated, stats.corrupted), (5_000, 0, 0));
@@ -240,11 +240,11 @@ fn a_stream_delivers_all_in_order_and_a_loss_delays_what_is_behind_it() {
     assert_share(stats.lost, stats.sent + stats.lost, Chance::from_percent(5), 10_000);
     let took_us = |arrival: &Arrival| arrival.at.micros_since(arrival.sent);
     assert!(arrivals.iter().all(|arrival| took_us(arrival) >= 40_000));
-    // One that was lost takes a round trip and a quarter more, and so does what was sent right after it.
+    // A packet that was lost takes a round trip and a quarter more, and so does the one sent right after it.
     let late = arrivals.iter().filter(|arrival| took_us(arrival) > 40_000).count() as u64;
     assert!(late > 2 * stats.lost, "{late} late, {} lost", stats.lost);
     assert!(arrivals.iter().any(|arrival| took_us(arrival) >= 140_000));
-    // A line that loses everything still delivers in the end.
+    // A stream on which every packet is lost still delivers in the end.
     assert_eq!(run_on(Netem::stream(parse("rtt=10ms,loss=100%"), 1), 10, 5).0.len(), 10);
 }
 
@@ -277,7 +277,7 @@ fn a_changed_profile_holds_from_the_next_packet() {
 }
 
 #[test]
-fn what_is_in_flight_is_bounded() {
+fn the_data_in_flight_is_bounded() {
     let mut link = Netem::new(parse("latency=10s"), 0);
     for _ in 0..MAX_IN_FLIGHT_PACKETS + 10 {
         link.send(Time::ZERO, (), b"x");
@@ -306,7 +306,7 @@ fn no_allocation_in_steady_state() {
             while link.poll(now, &mut buf).is_some() {}
         }
     };
-    // How much is in flight at once varies a little, and each buffer has to meet a long packet once.
+    // The amount in flight varies a little, and each buffer has to hold a long packet once.
     let counted = allocation_counter::measure(|| (0..20).for_each(|s| second(s * 1_000)));
     assert!(counted.count_total > 0, "the counter counts");
     let counted = allocation_counter::measure(|| (20..30).for_each(|s| second(s * 1_000)));
@@ -314,7 +314,7 @@ fn no_allocation_in_steady_state() {
 }
 
 #[test]
-fn errors_name_what_is_wrong_and_what_is_right() {
+fn errors_name_the_mistake_and_the_right_form() {
     let message = |text: &str| text.parse::<Profile>().unwrap_err().to_string();
     let keys = "the keys are rtt, latency, jitter, loss, burst, dup, reorder, late, corrupt, rate, queue";
     assert_eq!(message("los=2%"), format!("there is no key \"los\"; {keys}"));

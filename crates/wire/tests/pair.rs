@@ -22,13 +22,13 @@ fn number(message: &[u8]) -> u32 {
     u32::from_le_bytes(message[..4].try_into().unwrap())
 }
 
-/// How many seeds to try: as many as `cargo xtask long pairs` says, or a few.
-#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
+/// The number of seeds: `cargo xtask long pairs` sets it.
+#[expect(clippy::disallowed_methods, reason = "the environment sets the size of a test")]
 fn seeds(usual: u64) -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(usual, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
 
-/// What one side sent on each channel.
+/// The messages that one side sent on each channel.
 #[derive(Default)]
 struct Sent {
     by_channel: [Vec<Vec<u8>>; 6],
@@ -48,7 +48,7 @@ impl Sent {
         sent.push(message);
     }
 
-    /// What arrived must be what each channel promises of what was sent.
+    /// Checks the messages that arrived against the guarantee of each channel.
     fn check(&self, received: &[(Channel, Vec<u8>)], context: &str) {
         for channel in Channel::ALL {
             let sent = &self.by_channel[usize::from(channel.number())];
@@ -66,7 +66,7 @@ impl Sent {
     }
 }
 
-/// Both sides talk on every channel for a while; then everything must have arrived as promised.
+/// Both sides send on every channel for a while; then everything has to have arrived as guaranteed.
 fn conversation(carrier: Carrier, extra: usize, profile: Profile, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut pair = Pair::new(carrier, profile, seed);
@@ -81,14 +81,14 @@ fn conversation(carrier: Carrier, extra: usize, profile: Profile, seed: u64) {
         }
         pair.run_millis(16);
     }
-    // Long enough for retries, short enough that an idle link is not taken for dead in a burst of losses.
+    // Long enough for retries, short enough that an idle link does not time out in a burst of losses.
     for _ in 0..600 {
         if pair.link(Side::A).is_flushed() && pair.link(Side::B).is_flushed() {
             break;
         }
         pair.run_millis(100);
     }
-    // What a stream has taken may still be sent again.
+    // A stream may still have to send its bytes again.
     pair.run_millis(if carrier == Carrier::Datagrams { 1_000 } else { 5_000 });
     let context = format!("{carrier:?} with {extra} extra sockets, seed {seed}");
     sent[0].check(&pair.take(Side::B), &context);
@@ -100,7 +100,7 @@ fn conversation(carrier: Carrier, extra: usize, profile: Profile, seed: u64) {
 }
 
 #[test]
-fn every_promise_holds_on_a_terrible_network() {
+fn every_guarantee_holds_on_a_terrible_network() {
     let bad = profile("rtt=200ms,jitter=20ms,loss=30%,dup=50%,reorder=20%,corrupt=2%");
     for seed in 0..seeds(2_000) {
         conversation(Carrier::Datagrams, 0, bad, seed);
@@ -113,22 +113,22 @@ fn every_promise_holds_on_a_terrible_network() {
 }
 
 #[test]
-fn every_promise_holds_when_losses_come_in_bursts() {
+fn every_guarantee_holds_when_losses_come_in_bursts() {
     let bad = profile("rtt=120ms,loss=20%,burst=4,reorder=5%");
-    // One seed in some 6,000 (171 is one) draws a burst of 25 packets at the end, which is a time-out by right.
+    // One seed in some 6,000 (171 is one) draws a burst of 25 packets at the end, which is a legitimate time-out.
     for seed in 200..500 {
         conversation(Carrier::Datagrams, 0, bad, seed);
     }
 }
 
 #[test]
-fn every_promise_holds_on_a_perfect_network() {
+fn every_guarantee_holds_on_a_perfect_network() {
     for carrier in CARRIERS {
         conversation(carrier, 0, Profile::default(), 1);
     }
 }
 
-/// One seed, one world: the same run twice gives the same bytes.
+/// The same run twice gives the same bytes.
 #[test]
 fn a_seed_decides_everything() {
     let run = || {
@@ -156,7 +156,7 @@ fn play(pair: &mut Pair, seconds: u64) {
 }
 
 #[test]
-fn round_trip_and_loss_are_what_the_network_did() {
+fn round_trip_and_loss_are_those_of_the_network() {
     for (seed, loss, rtt_ms) in
         (0..).zip([(0, 20), (2, 50), (5, 100), (10, 200), (30, 200)]).map(|(s, (l, r))| (s, l, r))
     {
@@ -170,7 +170,7 @@ fn round_trip_and_loss_are_what_the_network_did() {
             let rtt = stats.rtt_us.unwrap();
             assert!(rtt.abs_diff(rtt_ms * 1_000) < 1_000, "{text}: RTT {rtt} µs");
             assert!(stats.jitter_us < 500, "{text}: jitter {} µs of none", stats.jitter_us);
-            // Every ack tells of 64 packets, so next to nothing is missed: within 2 % of the packets really lost.
+            // Every ack covers 64 packets, so next to nothing is missed: within 2 % of the packets really lost.
             let off = stats.packets_lost.abs_diff(network.lost);
             assert!(off * 50 <= network.lost + 50, "{text}: lost {} of {}", stats.packets_lost, network.lost);
             let there = pair.link(side.other()).stats();
@@ -181,7 +181,7 @@ fn round_trip_and_loss_are_what_the_network_did() {
 }
 
 #[test]
-fn jitter_is_what_the_network_did() {
+fn jitter_is_that_of_the_network() {
     // The difference between two round trips is the sum of four delays, each uniform within the jitter j: its mean
     // size is 14/15 j. At 60 Hz packets are too far apart for these j to be cut short by the network's order.
     for jitter_ms in [2u64, 4, 8] {
@@ -273,7 +273,7 @@ fn an_idle_link_stays_alive_and_costs_little() {
 }
 
 #[test]
-fn silence_for_ten_seconds_is_the_end() {
+fn ten_seconds_of_silence_are_a_time_out() {
     let mut pair = Pair::new(Carrier::Datagrams, profile("rtt=50ms"), 3);
     pair.run_millis(5_000);
     pair.set_down(true);
@@ -290,7 +290,7 @@ fn silence_for_ten_seconds_is_the_end() {
 }
 
 #[test]
-fn a_close_says_why() {
+fn a_close_carries_its_reason() {
     for carrier in CARRIERS {
         for seed in 0..50 {
             let mut pair = Pair::new(carrier, profile("rtt=100ms,loss=20%"), seed);
@@ -308,7 +308,7 @@ fn a_close_says_why() {
 }
 
 #[test]
-fn garbage_ends_the_link_without_harm() {
+fn garbage_ends_the_link_without_panic() {
     use sametick_wire::{Input, LaneId, Link, Output};
     let mut buf = Vec::new();
     for (carrier, input, words) in [
@@ -332,7 +332,7 @@ fn garbage_ends_the_link_without_harm() {
 }
 
 #[test]
-fn whoever_breaks_a_rule_is_told_which() {
+fn a_peer_that_breaks_a_rule_is_told_which() {
     use sametick_wire::Input;
     for carrier in [Carrier::Datagrams, Carrier::DatagramsAndStreams] {
         let mut pair = Pair::new(carrier, "rtt=50ms".parse().unwrap(), 1);

@@ -1,4 +1,4 @@
-//! The examples in docs/protocol.md are what the code does.
+//! The examples in docs/protocol.md are the bytes that the code writes.
 
 use std::fmt::Write;
 

@@ -40,7 +40,7 @@ fn no_allocation_per_packet_in_steady_state() {
 }
 
 #[test]
-fn loss_and_reordering_only_ever_grow_buffers_to_a_new_record() {
+fn loss_and_reordering_only_grow_buffers_to_a_new_record() {
     for carrier in CARRIERS {
         // Some 10,000 packets each way.
         let count = allocations(carrier, "rtt=80ms,jitter=5ms,loss=5%,dup=5%,reorder=5%", 20);

@@ -1,4 +1,4 @@
-//! Everything that `sametick` can do, for catch.
+//! The complete `sametick` program, for catch.
 
 use std::process::ExitCode;
 

@@ -14,27 +14,27 @@ use serde::{Deserialize, Serialize};
 
 pub use pilot::autopilot;
 
-/// A place on the field, in centimetres.
+/// A position on the field, in centimetres.
 pub type Place = [i32; 2];
 
-/// How long a side of the field is.
+/// The length of a side of the field.
 pub const SIZE: i32 = 10_000;
 
-/// How far a player walks in a tick: almost five metres a second.
+/// The distance a player walks in a tick: almost five metres a second.
 pub const SPEED: i32 = 16;
 
-/// The same, along each side of a diagonal.
+/// The same, along each axis of a diagonal.
 const DIAGONAL: i32 = 11;
 
-/// How close a coin is caught, along each side.
+/// The distance at which a coin is caught, along each axis.
 const REACH: u32 = 80;
 
-/// What a session starts from.
+/// The setup of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Setup {
-    /// Where all chance comes from.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// How many coins lie on the field.
+    /// The number of coins on the field.
     pub coins: u16,
 }
 
@@ -44,7 +44,7 @@ impl Default for Setup {
     }
 }
 
-/// What one player does in one tick. Only the signs count: right and down are positive.
+/// The input of a player in one tick. Only the signs count: right and down are positive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Input {
     /// To the left or to the right.
@@ -53,55 +53,55 @@ pub struct Input {
     pub y: i8,
 }
 
-/// The state: everything that matters.
+/// The state of the game.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Catch {
-    /// How many coins there should be.
+    /// The number of coins there should be.
     pub wanted: u16,
-    /// Those there are, the oldest first.
+    /// The coins, the oldest first.
     pub coins: Vec<Coin>,
-    /// The number of the next one.
+    /// The number of the next coin.
     pub next_coin: u32,
-    /// Who is there.
+    /// The players.
     pub players: BTreeMap<Seat, Player>,
-    /// What was caught in the last step.
+    /// The coins caught in the last step.
     pub caught: Vec<Caught>,
-    /// All chance there is.
+    /// The source of all randomness.
     pub rng: Rng,
 }
 
 /// A coin on the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Coin {
-    /// Its number: no other coin ever has it.
+    /// Its number, never used again.
     pub id: u32,
-    /// Where it lies.
+    /// Its position.
     pub at: Place,
-    /// What it is worth to whoever catches it.
+    /// Its value.
     pub worth: u8,
 }
 
-/// Someone who plays.
+/// A player.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Player {
-    /// Where they are.
+    /// The player's position.
     pub at: Place,
-    /// Where they look, in 256 directions from the right over downwards.
+    /// The direction of view: one of 256, clockwise from the right.
     pub facing: u8,
-    /// What they did last: they go on doing it until they are heard of again.
+    /// The last input, which continues until the next one arrives.
     pub held: Input,
-    /// How many coins they have caught.
+    /// The number of coins caught.
     pub coins: u16,
-    /// What these are worth.
+    /// Their total value.
     pub worth: u16,
 }
 
-/// Somebody has caught a coin.
+/// A player has caught a coin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Caught {
-    /// Who.
+    /// The player.
     pub by: Seat,
-    /// Where.
+    /// The position.
     pub at: Place,
 }
 
@@ -151,7 +151,7 @@ impl Catch {
         }
     }
 
-    /// As many coins as there should be.
+    /// Adds coins up to the wanted number.
     fn scatter(&mut self) {
         while self.coins.len() < usize::from(self.wanted) {
             let worth = self.rng.between(1, 5) as u8;
@@ -161,7 +161,7 @@ impl Catch {
     }
 }
 
-/// One tick of walking. The step does it, and a player's own screen predicts it with the same code.
+/// One tick of walking, for the step and for the client's prediction.
 pub(crate) fn walk(at: &mut Place, facing: &mut u8, input: Input) {
     const FACING: [[u8; 3]; 3] = [[160, 192, 224], [128, 0, 0], [96, 64, 32]];
     let (x, y) = (i32::from(input.x.signum()), i32::from(input.y.signum()));

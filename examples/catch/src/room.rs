@@ -1,4 +1,4 @@
-//! What players in a room see of a game, and what their own screens predict.
+//! What players in a room see of the game, and what their clients predict.
 
 use alloc::vec::Vec;
 
@@ -11,65 +11,65 @@ use serde::Deserialize;
 use crate::pilot::towards;
 use crate::{Catch, Caught, Input, Place, Player, SIZE, SPEED, walk};
 
-/// From how far a coin is heard being caught.
+/// The distance at which players hear a coin being caught.
 const EARSHOT: f32 = 2_000.0;
 
-/// Who is further than this from where they were predicted is put right at once.
+/// A prediction error larger than this is corrected at once.
 const SNAP: f32 = 150.0;
 
-/// A player, as others see them. Its number is that of the seat.
+/// A player, as others see it. Its number is that of the seat.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "movement", zone(near within 2000 at 10 hz), zone(far within 6000 at 2 hz))]
 pub struct Walker {
-    /// Where they are.
+    /// The position.
     #[entity(place, step = 2)]
     pub at: Place,
-    /// Where they look.
+    /// The direction of view.
     #[entity(turn = 256)]
     pub facing: u8,
-    /// How many coins they have caught.
+    /// The number of coins caught.
     #[entity(zones = "near", hz = 2)]
     pub coins: u16,
-    /// What these are worth is nobody else's business.
+    /// Their total value, visible to the player only.
     #[entity(owner)]
     pub worth: u16,
 }
 
-/// A coin. What it is worth shows when it is caught.
+/// A coin. Its value is revealed when it is caught.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(name = "coin", feature = "coins", zone(near within 3000 at 5 hz))]
 pub struct Gold {
-    /// Where it lies.
+    /// Its position.
     #[entity(place)]
     pub at: Place,
 }
 
-/// All that a player's own screen predicts, to the bit.
+/// The state that a client predicts for its player, exactly.
 #[derive(Clone, Debug, PartialEq, Entity)]
 pub struct Me {
-    /// Where the player is.
+    /// The player's position.
     #[entity(place)]
     pub at: Place,
-    /// Where they look.
+    /// The direction of view.
     #[entity(turn = 256)]
     pub facing: u8,
-    /// Whether they walk.
+    /// Whether the player walks.
     pub walks: bool,
 }
 
-/// What scripts may ask for: `{"movement": {"walk": {"x": 1, "y": 0}}}`.
+/// Script commands: `{"movement": {"walk": {"x": 1, "y": 0}}}`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// Of the feature "movement".
+    /// Commands of the feature "movement".
     Movement(Movement),
 }
 
-/// Of the feature "movement".
+/// Commands of the feature "movement".
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Movement {
-    /// Walks on in this direction, until told otherwise.
+    /// Walks in this direction until the next command.
     Walk {
         /// To the left or to the right.
         x: i8,
@@ -85,7 +85,7 @@ impl Hosted for Catch {
     type Event = Caught;
     type Command = Command;
 
-    /// Who only watches looks from the middle of the field.
+    /// A spectator looks from the middle of the field.
     fn eye(&self, view: ViewId) -> Option<[f32; 3]> {
         let player = self.players.get(&Seat(view.0));
         Some(place_of(player.map_or([SIZE / 2; 2], |player| player.at)))
@@ -136,7 +136,7 @@ fn place_of([x, y]: Place) -> [f32; 3] {
     [x as f32, y as f32, 0.0]
 }
 
-/// Plays in a room, where one knows oneself and what is around.
+/// Plays in a room, with the player's own state and the visible entities.
 pub fn pilot(own: &Me, around: &Scene, _tick: Tick, _seed: u64) -> Input {
     towards(own.at, around.iter::<Gold>().map(|(_, gold)| gold.at))
 }

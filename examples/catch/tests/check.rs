@@ -1,4 +1,4 @@
-//! What `catch check catch` does, as a test.
+//! Runs `catch check catch` as a test.
 
 use catch::{Catch, autopilot};
 use sametick::check::{CheckPlan, check_game};

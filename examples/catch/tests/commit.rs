@@ -5,6 +5,6 @@ use sametick::games;
 
 #[test]
 fn programs_of_this_package_say_its_commit() {
-    // Nothing outside of a repository; but the build script has been asked.
+    // Empty outside of a repository; but the build script has set it.
     assert_eq!(games![Catch].commit(), env!("SAMETICK_COMMIT"));
 }

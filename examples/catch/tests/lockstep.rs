@@ -27,7 +27,7 @@ fn every_tick_comes_out_the_same_from_every_state_before_it() {
 }
 
 #[test]
-fn whoever_walks_to_coins_catches_them() {
+fn a_player_who_walks_to_coins_catches_them() {
     let (mut game, mut inputs) = (Catch::new(&SETUP), Inputs::new());
     for _ in 0..30 * 60 {
         inputs.set(Seat(0), autopilot(&game, Seat(0)));
@@ -50,7 +50,7 @@ fn three_agree_over_a_bad_network() {
     for _ in 0..3 {
         trial.join(3, &SETUP, act);
     }
-    // Two who confirm the same tick with different states would end this with a panic.
+    // Two clients that confirm the same tick with different states would end this with a panic.
     trial.run_millis(20_000);
     assert!(trial.agreed() > 500, "{} states compared", trial.agreed());
     for player in &trial.players {

@@ -11,12 +11,12 @@ use sametick_sim::{Game, Inputs, Seat, StateHash, Tick};
 
 const SETUP: Setup = Setup { seed: 7, coins: 200 };
 
-/// The same bot as everywhere.
+/// The bot of all tests.
 fn act(view: &View<Catch>, tick: Tick) -> Input {
     view.predicted().map_or(Input::default(), |(_, own)| pilot(own, view.newest(), tick, SETUP.seed))
 }
 
-/// How often whom heard a coin being caught.
+/// How often each seat heard a coin being caught.
 #[derive(Debug, Default)]
 struct Heard(BTreeMap<Seat, u32>);
 
@@ -41,26 +41,26 @@ fn three_play_over_a_bad_network() {
     let game = trial.host.state();
     for player in &trial.players {
         let (view, seat) = (&player.view, player.view.seat().unwrap());
-        // What it caught, it heard of.
+        // A player hears every coin it catches.
         let caught = u32::from(game.players[&seat].coins);
         assert!(caught > 10 && heard.0[&seat] + 2 >= caught, "{seat} caught {caught} and heard {heard:?}");
-        // It was where it was predicted to be, give or take a few hundredths of a second.
+        // Its position was predicted to within a few hundredths of a second.
         let errors = view.stats().errors;
         assert!(errors.compared > 300 && errors.mean_ms() < 10.0, "{errors:?}");
-        // It knows its own worth and nobody else's, and the coins around it.
+        // It knows its own total value and no other, and the coins around it.
         for (id, walker) in view.newest().iter::<Walker>() {
             assert_eq!(walker.worth > 0, id == u32::from(seat.0));
         }
         let coins = view.newest().iter::<Gold>().count();
         assert!(coins > 5 && coins < 150, "{coins} coins");
-        // All that for a few bytes.
+        // The traffic is small.
         let stats = view.stats();
         assert!(stats.bytes < stats.updates * 60, "{} bytes in {} updates", stats.bytes, stats.updates);
     }
 }
 
 #[test]
-fn what_is_written_down_is_what_happened() {
+fn the_log_replays_to_the_same_states() {
     let network = "rtt=80ms,loss=5%".parse().unwrap();
     let mut trial: Trial<Catch> = Trial::new(2, network, &SETUP, HostConfig::default());
     let ada = trial.join(&SETUP, act);

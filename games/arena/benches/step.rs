@@ -1,4 +1,4 @@
-//! What a tick of arena costs, with players in rooms of several sizes, and what a replay does with each: step and hash.
+//! Benchmark of a tick of arena, with rooms of several sizes, and of what a replay does with each: step and hash.
 
 use divan::{Bencher, black_box};
 use sametick_arena::{Arena, Input, Setup, autopilot};
@@ -12,10 +12,10 @@ fn main() {
 /// Ticks per measurement.
 const TICKS: u32 = 100;
 
-/// Ticks before: everyone is shooting by then.
+/// Ticks before the measurement: all players are shooting by then.
 const WARM_UP: u32 = 300;
 
-/// Rooms of these sizes.
+/// The room sizes.
 const SEATS: [u16; 4] = [10, 50, 200, 1000];
 
 /// A room full of players who play as bots do.
@@ -71,7 +71,7 @@ fn steps_each_shown(bencher: Bencher<'_, '_>, seats: u16) {
     });
 }
 
-/// Players on bots' seats, who think in the step.
+/// Players on seats plus bots, which are computed in the step.
 #[divan::bench(args = [10, 200])]
 fn steps_with_bots(bencher: Bencher<'_, '_>, bots: u8) {
     let start = Arena::new(&Setup { seed: 1, bots, seats: 1, ..Setup::default() });

@@ -1,9 +1,10 @@
-//! Bots: they wander, keep away from walls, shoot at whom they see, and build now and then.
+//! Bots: they wander, keep away from walls, shoot at players in sight, and sometimes build.
 //!
-//! Nobody aims at a shielded avatar. Bots in the state also spare newcomers, and aim worse at players who do badly.
+//! Bots never aim at a shielded avatar. Bots in the state also spare newcomers, and aim worse at players who do badly.
 //!
-//! A bot remembers nothing. What it fancies follows from its number and the time, so the same code plays for bots in the state, for
-//! headless players who know the whole state ([`autopilot`]), and for those who know only what a view knows ([`pilot`]).
+//! A bot has no memory. Its mood follows from its number and the time, so the same code plays for bots in the state,
+//! for headless players who know the whole state ([`autopilot`]), and for those who know only what a view knows
+//! ([`pilot`]).
 
 use sametick_sim::replica::Scene;
 use sametick_sim::{Rng, Seat, Tick};
@@ -16,38 +17,38 @@ use crate::projectile::is_in_sight;
 use crate::space::{At, Tile, UNIT, aim_of, square, towards, way};
 use crate::state::{Arena, Own};
 
-/// How long a bot fancies one thing: half a second.
+/// How long a bot keeps a mood: half a second.
 const MOOD_TICKS: u32 = 15;
 
-/// For how much of that a preview is shown before it is built.
+/// How much of that time a preview is shown before the bot builds.
 const PLAN_TICKS: u32 = 8;
 
-/// How far it sees.
+/// How far a bot sees.
 const SIGHT: i32 = 10 * UNIT;
 
-/// It does not go closer than this.
+/// A bot does not go closer than this.
 const CLOSE: i32 = 4 * UNIT;
 
-/// By how many of the 256 directions it misses at most.
+/// The largest aiming error, of 256 directions.
 const MISS: i32 = 7;
 
-/// How far ahead it looks for walls, in ticks of walking.
+/// How far ahead a bot checks for walls, in ticks of walking.
 const AHEAD: i32 = 5;
 
-/// What a bot fancies for half a second.
+/// What a bot wants for half a second.
 struct Mood {
     walk: Walk,
     miss: i32,
-    /// Whether it goes towards whom it sees.
+    /// Whether it approaches its target.
     attacks: bool,
-    /// Whether it walks where it likes, whatever is there.
+    /// Whether it keeps walking into obstacles.
     heedless: bool,
     build: Option<Kind>,
     tick: u32,
 }
 
 impl Mood {
-    /// Everyone has their own moments.
+    /// Each bot changes its mood at its own times.
     fn of(number: u16, tick: Tick, seed: u64) -> Mood {
         let time = u64::from(tick.0) + u64::from(number) * 7;
         let (mood, tick) = (time / u64::from(MOOD_TICKS), time % u64::from(MOOD_TICKS));
@@ -63,13 +64,13 @@ impl Mood {
     }
 }
 
-/// What a bot does in a tick.
+/// The input of a bot in a tick.
 pub(crate) fn think(own: &Own, tick: Tick, seed: u64, around: &impl Around) -> Input {
     let mood = Mood::of(own.number, tick, seed);
     let seen = nearest(own, around).filter(|target| is_in_sight(own.at, target.at, around));
     let target = seen.as_ref().map(|target| target.at);
     let walk = match target {
-        // What it has once chosen, or turned to at a wall, it keeps until it fancies something else.
+        // It keeps its walk, chosen or turned at a wall, until its mood changes.
         _ if mood.tick > 0 => Walk::of_code(own.walk),
         Some(target) if mood.attacks && square(way(own.at, target)) > square([CLOSE, 0]) => {
             approach(own.at, target)
@@ -93,11 +94,11 @@ pub(crate) fn think(own: &Own, tick: Tick, seed: u64, around: &impl Around) -> I
 /// A player to aim at.
 struct Target {
     at: At,
-    /// How much worse it is aimed at.
+    /// The additional aiming error.
     handicap: u8,
 }
 
-/// The nearest to aim at, within sight as the crow flies.
+/// The nearest player to aim at, within straight-line sight.
 fn nearest(own: &Own, around: &impl Around) -> Option<Target> {
     let mut best: Option<(i64, Target)> = None;
     around.others(own.number, own.at, SIGHT, |number, at| {
@@ -111,14 +112,14 @@ fn nearest(own: &Own, around: &impl Around) -> Option<Target> {
     best.map(|(_, target)| target)
 }
 
-/// Straight on along the longer way, and along the other if it is half as long.
+/// Straight along the longer axis, and along the other too if it is at least half as long.
 fn approach(from: At, to: At) -> Walk {
     let [x, y] = way(from, to);
     let part = |one: i32, other: i32| if one.abs() * 2 > other.abs() { one } else { 0 };
     Walk::towards(part(x, y), part(y, x))
 }
 
-/// The walk, or one turned by as little as possible, that does not soon end at a wall.
+/// The walk, or the one with the smallest turn from it, that does not soon end at a wall.
 fn around_walls(at: At, walk: Walk, around: &impl Around) -> Walk {
     const RING: [(i32, i32); 8] = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)];
     let Some(first) = RING.iter().position(|(x, y)| (walk.x(), walk.y()) == (*x, *y)) else { return walk };
@@ -136,7 +137,7 @@ fn is_open(at: At, walk: Walk, around: &impl Around) -> bool {
     })
 }
 
-/// Shows what it is going to build in front of itself, and then builds it.
+/// Shows a preview in front of the bot, and then builds it.
 fn building(at: At, aim: u8, kind: Kind, tick: u32) -> Option<Action> {
     let tile = Tile::of(plus(at, towards(aim, 2 * UNIT)))?;
     match tick {
@@ -146,13 +147,13 @@ fn building(at: At, aim: u8, kind: Kind, tick: u32) -> Option<Action> {
     }
 }
 
-/// A simple player for headless clients and tests, on any seat; on one that only watches it does nothing.
+/// A simple player for headless clients and tests, on any seat; on a spectator's seat it does nothing.
 pub fn autopilot(arena: &Arena, seat: Seat) -> Input {
     let own = arena.at_seat(seat).map(|person| person.own);
     own.map(|own| think(&own, arena.tick, arena.rules.seed, arena)).unwrap_or_default()
 }
 
-/// The same for those in a room: it knows what a view knows.
+/// The same for a client in a room: it uses only what its view knows.
 pub fn pilot(own: &Own, around: &Scene, tick: Tick, seed: u64) -> Input {
     let own = own.inside();
     think(&own, tick, seed, &Known::new(&own, around))

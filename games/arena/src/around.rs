@@ -1,6 +1,6 @@
-//! What is around a player: all of it for the host, and what was told of it for a player's own screen.
+//! The surroundings of a player: complete on the host, and as far as known to the client for prediction.
 //!
-//! Rules that both compute ask through [`Around`], so that they are written once.
+//! Rules that both compute query [`Around`], so that they are written once.
 
 use sametick_sim::replica::Scene;
 
@@ -9,18 +9,18 @@ use crate::setup::FIRST_BOT;
 use crate::space::{At, MAX_SIZE, Tile};
 use crate::state::{Arena, Own};
 
-/// What rules ask of the world.
+/// The queries of rules about the surroundings.
 pub(crate) trait Around {
-    /// Whether nobody can walk on the tile in this column and row.
+    /// Whether the tile in this column and row cannot be walked on.
     fn is_solid(&self, x: i32, y: i32) -> bool;
 
-    /// Whose the structure on a tile is.
+    /// The owner of the structure on a tile.
     fn owner_at(&self, tile: Tile) -> Option<u16>;
 
-    /// Tells of everyone alive but `except` who is less than `reach` from a place, both ways along.
+    /// Calls `see` for every living player but `except` that is less than `reach` from a place along both axes.
     fn others(&self, except: u16, at: At, reach: i32, see: impl FnMut(u16, At));
 
-    /// How much worse `shooter`, who plays by rule, aims at another; none if it does not aim there at all.
+    /// How much worse `shooter`, a bot, aims at another; none if it does not aim there at all.
     fn handicap(&self, shooter: u16, other: u16) -> Option<u8>;
 }
 
@@ -45,16 +45,16 @@ impl Around for Arena {
 
     fn handicap(&self, shooter: u16, other: u16) -> Option<u8> {
         let person = self.person(other).filter(|person| !person.own.is_shielded())?;
-        // Those who sit on seats fight as players do.
+        // Players on seats fight without a handicap.
         if shooter < FIRST_BOT { Some(0) } else { person.handicap() }
     }
 }
 
-/// What a player's screen knows.
+/// The surroundings as a client knows them.
 pub(crate) struct Known<'a> {
     scene: &'a Scene,
     size: i32,
-    /// What the player has just built or taken away, of which the scene may not know yet.
+    /// The structure that the player has just built or removed, which the scene may not show yet.
     touched: Option<([i16; 2], bool)>,
 }
 
@@ -89,7 +89,7 @@ impl Around for Known<'_> {
         }
     }
 
-    /// A view knows nothing about a player that a bot in the state would spare: only those on seats see through it.
+    /// A view does not know which players a bot in the state would spare: only clients on seats use it.
     fn handicap(&self, _: u16, other: u16) -> Option<u8> {
         let is_shielded = self.scene.get::<Avatar>(other.into()).is_some_and(|avatar| avatar.shielded);
         (!is_shielded).then_some(0)

@@ -1,8 +1,8 @@
-//! The feature "build": structures on tiles, who may put and take them, and previews of what might come.
+//! The feature "build": structures on tiles, who may build and remove them, and previews of planned ones.
 //!
-//! A player says what they would build ([`Action::Preview`]), builds it ([`Action::Place`]) or takes their own away again
-//! ([`Action::Remove`]). The host decides in the order in which players asked; a player's own screen predicts the answer with the
-//! same two functions, `place` and `take_away`.
+//! A player previews a structure ([`Action::Preview`]), builds it ([`Action::Place`]) or removes an own one
+//! ([`Action::Remove`]). The host decides in the order of the requests; the client predicts the answer with the same
+//! two functions, `place` and `take_away`.
 
 use postcard_schema::Schema;
 use sametick_sim::replica::Scene;
@@ -15,35 +15,35 @@ use crate::movement::overlaps;
 use crate::space::{Tile, UNIT, square, way};
 use crate::state::{Arena, Event, Own};
 
-/// From the middle of an avatar to the middle of a tile.
+/// The largest distance between the middle of an avatar and the middle of the tile.
 pub const REACH: i32 = 4 * UNIT;
 
 /// How many structures a player may have.
 pub const MAX_BUILT: u8 = 24;
 
-/// Between two things that one player builds or takes away: by then their screen has seen the first.
+/// The cooldown between two actions of a player: the client has seen the result of the first by then.
 pub const BUILD_TICKS: u8 = 8;
 
-/// How long a preview is seen without being said again.
+/// How long a preview is shown without being repeated.
 pub const PREVIEW_TICKS: u8 = 15;
 
-/// Whose a structure is that belongs to nobody.
+/// The owner of a structure that belongs to no player.
 pub const NOBODY: u16 = u16::MAX;
 
 /// What can stand on a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Built, and strong.
+    /// Built by players, strong.
     Wall,
-    /// Built, and soon shot down.
+    /// Built by players, weak.
     Crate,
-    /// There from the start. It never falls, and nobody can build it.
+    /// There from the start, indestructible, and cannot be built.
     Rock,
 }
 
 impl Kind {
-    /// What it has when new.
+    /// The health of a new one.
     pub const fn health(self) -> u8 {
         match self {
             Kind::Wall | Kind::Rock => 100,
@@ -51,12 +51,12 @@ impl Kind {
         }
     }
 
-    /// Its number.
+    /// The code of the kind.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// The kind with this number.
+    /// The kind with this code.
     pub const fn of_code(code: u8) -> Option<Kind> {
         match code {
             0 => Some(Kind::Wall),
@@ -67,49 +67,49 @@ impl Kind {
     }
 }
 
-/// What a player might build.
+/// A planned structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Plan {
-    /// Where.
+    /// The tile.
     pub tile: Tile,
-    /// What.
+    /// The kind.
     pub kind: Kind,
-    /// For how many more ticks it is seen.
+    /// The remaining ticks for which it is shown.
     pub ticks: u8,
 }
 
-/// What someone asks for in a tick.
+/// A player's request in a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Ask {
-    /// Whose input came first, as far as the host knows.
+    /// The order of the player's input within the tick, as far as the host knows.
     pub place: u16,
-    /// Who asks.
+    /// The player's number.
     pub number: u16,
-    /// What for.
+    /// The requested action.
     pub action: Action,
 }
 
-/// Why something was not built or taken away.
+/// Why a request was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "snake_case")]
 pub enum Denied {
-    /// Who asked is dead.
+    /// The player is dead.
     Dead,
-    /// Who asked has built as much as anybody may.
+    /// The player has the maximum number of structures.
     TooMany,
-    /// It is too far away.
+    /// The tile is too far away.
     OutOfReach,
-    /// Something or somebody is there, or it is not on the map.
+    /// The tile is taken by a structure or an avatar, or is not on the map.
     Occupied,
-    /// There is nothing that who asked has built.
+    /// There is no structure of the player there.
     NotYours,
-    /// Who asked has just built or taken away something else.
+    /// The player has built or removed something too recently.
     TooSoon,
     /// The round has not begun yet.
     NotBegun,
 }
 
-/// Whether a player may build there, apart from having just built something else.
+/// Whether a player may build there, apart from the cooldown.
 pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around) -> Result<(), Denied> {
     is_able(own)?;
     if own.built >= MAX_BUILT {
@@ -121,18 +121,18 @@ pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around)
     let mut is_clear =
         kind != Kind::Rock && !around.is_solid(tile.x(), tile.y()) && !overlaps(own.at, tile.x(), tile.y());
     if is_clear {
-        // Nobody further away than this touches the tile.
+        // No avatar further away than this touches the tile.
         around.others(own.number, tile.centre(), UNIT, |_, at| is_clear &= !overlaps(at, tile.x(), tile.y()));
     }
     if is_clear { Ok(()) } else { Err(Denied::Occupied) }
 }
 
-/// Whether a player may build there, as far as their own screen knows: for the colour of what they might build.
+/// Whether a player may build there, as far as the client knows: for the colour of a preview.
 pub fn could_place(own: &Own, tile: Tile, kind: Kind, around: &Scene) -> bool {
     may_place(own, tile, kind, &Known::new(own, around)).is_ok()
 }
 
-/// Builds, as far as it is the builder's own: whether there is a structure now.
+/// Builds, as far as the player's own state is concerned. Succeeds if there is a structure now.
 pub(crate) fn place(own: &mut Own, tile: Tile, kind: Kind, around: &impl Around) -> Result<(), Denied> {
     may_place(own, tile, kind, around)?;
     is_rested(own)?;
@@ -141,7 +141,7 @@ pub(crate) fn place(own: &mut Own, tile: Tile, kind: Kind, around: &impl Around)
     Ok(())
 }
 
-/// Takes a structure away, as far as it is the builder's own: whether it is gone now.
+/// Removes a structure, as far as the player's own state is concerned. Succeeds if it is gone now.
 pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> Result<(), Denied> {
     is_able(own)?;
     if !is_in_reach(own, tile) {
@@ -156,7 +156,7 @@ pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> Resu
     Ok(())
 }
 
-/// The dead build nothing, and nobody does before the round.
+/// Dead players cannot build, and before the round no player can.
 fn is_able(own: &Own) -> Result<(), Denied> {
     match own.is_alive() {
         false => Err(Denied::Dead),
@@ -169,12 +169,12 @@ fn is_rested(own: &Own) -> Result<(), Denied> {
     if own.busy == 0 { Ok(()) } else { Err(Denied::TooSoon) }
 }
 
-/// Another tick since something was built or taken away.
+/// Counts down the cooldown.
 pub(crate) fn rest(own: &mut Own) {
     own.busy = own.busy.saturating_sub(1);
 }
 
-/// What a player's own screen predicts of an action.
+/// Predicts an action on the client.
 pub(crate) fn predict(own: &mut Own, action: Action, around: &impl Around) {
     match action {
         Action::Place(tile, kind) => _ = place(own, tile, kind, around),
@@ -188,7 +188,7 @@ fn is_in_reach(own: &Own, tile: Tile) -> bool {
 }
 
 impl Arena {
-    /// Everything that was asked for in this tick: who asked first gets it, and of two at once the lower number.
+    /// Executes all requests of the tick: the earlier input first, and of two at once the lower number.
     pub(crate) fn build(&mut self) {
         for person in &mut self.people {
             rest(&mut person.own);
@@ -230,7 +230,7 @@ impl Arena {
         self.people[at].own = own;
     }
 
-    /// A shot meets a structure.
+    /// A shot hits a structure.
     pub(crate) fn damage_block(&mut self, tile: Tile, damage: u8) {
         let Some(fallen) = self.map.damage(tile, damage) else { return };
         if let Ok(owner) = self.find(fallen.owner) {

@@ -1,4 +1,4 @@
-//! What scripts may ask for: by feature, then by action.
+//! Script commands, by feature and action.
 //!
 //! ```json
 //! {"movement": {"input_batch": {"inputs": [{"seq": 101, "up": true, "down": false, "left": false, "right": true}]}}}
@@ -25,31 +25,31 @@ use crate::space::{BadTile, TURN, Tile};
 /// The most inputs of a batch: two seconds. Longer ones are refused.
 pub const MAX_BATCH: usize = 60;
 
-/// What a script asks for.
+/// A script command.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// To go somewhere, or to look.
+    /// Movement and aim.
     Movement(Movement),
-    /// To build, or to show what might be built.
+    /// Building and previews.
     Build(Build),
-    /// To shoot.
+    /// Shooting.
     Projectile(Projectile),
 }
 
-/// Of the feature "movement".
+/// Commands of the feature "movement".
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Movement {
-    /// Walks for as many ticks as there are inputs; the last one goes on after that.
+    /// Walks for as many ticks as there are inputs; afterwards the last one continues.
     InputBatch {
         /// One for each of the next ticks, at most [`MAX_BATCH`].
         #[serde(deserialize_with = "read_batch")]
         inputs: Vec<Keys>,
     },
-    /// Looks.
+    /// Aims.
     Aim {
-        /// From the right over downwards, in radians.
+        /// The direction in radians, clockwise from the right.
         angle: f32,
     },
 }
@@ -67,7 +67,7 @@ fn read_batch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keys>, D
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// The script's own number for it.
+    /// The script's own sequence number.
     #[serde(default)]
     pub seq: u32,
     /// Whether this key is held.
@@ -84,21 +84,21 @@ pub struct Keys {
     pub right: bool,
 }
 
-/// Of the feature "build".
+/// Commands of the feature "build".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Build {
-    /// Shows others what might be built, for half a second.
+    /// Shows a preview to others, for half a second.
     Preview(What),
     /// Builds.
     Place(What),
-    /// Takes away what was built.
+    /// Removes a structure.
     Remove(Where),
-    /// Shows nothing any more.
+    /// Removes the preview.
     ClearPreview {},
 }
 
-/// What to build, and where.
+/// A structure at a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct What {
@@ -106,7 +106,7 @@ pub struct What {
     pub x: Coordinate,
     /// The row.
     pub y: Coordinate,
-    /// What.
+    /// The kind.
     pub kind: Buildable,
 }
 
@@ -120,7 +120,7 @@ pub struct Where {
     pub y: Coordinate,
 }
 
-/// A column or a row that a map can have.
+/// A column or row within the largest map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "i32")]
 pub struct Coordinate(i32);
@@ -133,7 +133,7 @@ impl TryFrom<i32> for Coordinate {
     }
 }
 
-/// What players can build.
+/// The kinds that players can build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Buildable {
@@ -143,18 +143,18 @@ pub enum Buildable {
     Crate,
 }
 
-/// Of the feature "projectile".
+/// Commands of the feature "projectile".
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Projectile {
     /// Pulls the trigger for one tick.
     Fire {
-        /// From the right over downwards, in radians.
+        /// The direction in radians, clockwise from the right.
         angle: f32,
     },
 }
 
-/// One input for each of the next ticks.
+/// Translates a command to one input for each of the next ticks.
 pub(crate) fn carry_out(held: &Input, command: Command, inputs: &mut Vec<Input>) {
     let held = held.going_on();
     let acts = |action| Input { action, ..held };
@@ -179,7 +179,7 @@ pub(crate) fn carry_out(held: &Input, command: Command, inputs: &mut Vec<Input>)
     }
 }
 
-/// The direction nearest to an angle in radians; to the right for what is no angle.
+/// The direction nearest to an angle in radians; to the right if the angle is not finite.
 pub fn aim_of_angle(angle: f32) -> u8 {
     let turns = angle / TAU;
     let part = turns - maths::floor(turns);

@@ -1,4 +1,4 @@
-//! Arena in a session: squads, how long it is fought, and who was best.
+//! Arena in a session: squads, the points that end the game, and the winner.
 
 use sametick_sim::Seat;
 use sametick_sim::contest::{Contest, MAX_DIFFICULTY, Outcome, Score, SeatGroup, Wanted};
@@ -8,15 +8,15 @@ use crate::state::{Arena, Person};
 
 const SQUAD: &[&str] = &["first", "second", "third", "fourth"];
 
-/// What each scenario is about.
+/// The parameters of a scenario.
 struct Scenario {
-    /// The points that are fought for; none in what has no end.
+    /// The points that win; none if the scenario does not end.
     points: u16,
     /// Whether there is cover.
     rocks: bool,
 }
 
-/// By their number in [`Arena::SCENARIOS`].
+/// In the order of [`Arena::SCENARIOS`].
 const SCENARIOS: [Scenario; 5] = [
     Scenario { points: 5, rocks: true },
     Scenario { points: 15, rocks: true },
@@ -35,7 +35,7 @@ impl Contest for Arena {
 
     const SCENARIOS: &'static [&'static str] = &["skirmish", "battle", "war", "field", "practice"];
 
-    /// The harder, the more bots: none at first, ten at last. The map is as small as it may be for all of them.
+    /// A higher difficulty has more bots: none to ten. The map has the minimum size for all of them.
     fn setup(wanted: &Wanted<'_>) -> Setup {
         let Wanted { seed, seats, difficulty, .. } = *wanted;
         let Scenario { points, rocks } = SCENARIOS[wanted.scenario_among(Arena::SCENARIOS)];
@@ -43,7 +43,7 @@ impl Contest for Arena {
         Setup { seed, size: MIN_SIZE, bots, seats, points, rocks, rounds: false }
     }
 
-    /// Of those who are there; if a bot was first, nobody has won. Of rounds one after the other, none is the last.
+    /// The scores of present players; if a bot won, no player has won. Endless rounds have no outcome.
     fn outcome(&self) -> Option<Outcome> {
         let winner = self.won.filter(|_| !self.rules.rounds)?;
         let people = self.people.iter().filter(|person| !person.is_bot());

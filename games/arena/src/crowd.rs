@@ -1,4 +1,4 @@
-//! Simulated players who come, go, press everything and are late: for tests, benchmarks and comparing platforms.
+//! Simulated players who join, leave, press everything and are late: for tests, benchmarks and platform comparisons.
 
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick};
 
@@ -9,13 +9,13 @@ use crate::setup::Setup;
 use crate::space::{Tile, UNIT};
 use crate::state::Arena;
 
-/// What a crowd on `seats` seats does in a tick. All chance comes from `rng`.
+/// The inputs of a crowd on `seats` seats in a tick. All randomness comes from `rng`.
 ///
-/// Half of them play as bots do, the others press whatever there is; now and then someone is late, leaves, comes back or is not
-/// there at all.
+/// Half of the players play as bots do, the others give random inputs; now and then a player is late, leaves, comes
+/// back or is absent.
 pub fn fill(arena: &Arena, seats: u16, rng: &mut Rng, inputs: &mut Inputs<Input>) {
     for number in 0..seats {
-        // Whoever stays away does so for some seconds, each seat at its own times.
+        // An absent player stays away for some seconds, each seat at its own times.
         let away = (arena.tick.0 / 200 + 3 * u32::from(number)) % 7 == 6;
         let seat = Seat(number);
         match rng.below(400) {

@@ -1,4 +1,4 @@
-//! What others see of a session, and how a host runs it for players who know only a part.
+//! The replicated entities of arena, and its `Hosted` implementation.
 //!
 //! Distances are in units, of which a tile has 256: 6144 are 24 tiles, and 12288 are 48.
 
@@ -21,66 +21,66 @@ use crate::space::{At, UNIT, square, way};
 use crate::state::{Arena, Event, Own, Person};
 use crate::step::RATE;
 
-/// Rooms with up to so many seats show everyone who is there to everyone; larger ones only those around.
+/// Rooms with up to this many seats show all players to all others; larger ones only those nearby.
 pub const MAX_KNOWN_SEATS: u16 = 64;
 
-/// How far sounds are heard: as far as their makers are seen well.
+/// How far sounds are heard: up to the near zone.
 const EARSHOT: f32 = 24.0 * UNIT as f32;
 
-/// What is predicted wrongly by more than this is mended at once.
+/// A prediction error larger than this is corrected at once.
 const SNAP: i64 = 3 * UNIT as i64 / 2;
 
-/// The map as such. There is one, with the number 0.
+/// The map as a whole. There is one, with the number 0.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "presence")]
 pub struct Ground {
-    /// How many tiles a side has.
+    /// The number of tiles per side.
     pub size: u16,
-    /// Who has scored so often has won; nobody ever if this is zero.
+    /// The score that wins; zero if the game has no end.
     pub points: u16,
-    /// The number of the player who has won this round, until the next one.
+    /// The number of the winner of this round, until the next one.
     pub won: Option<u16>,
-    /// Which round it is, from 1 on.
+    /// The number of the round, from 1 on.
     pub round: u16,
-    /// In how many seconds a round begins; zero while one is played, and after the last.
+    /// The seconds until a round begins; zero during a round, and after the last.
     pub wait: u8,
 }
 
-/// Someone who plays, alive or not. Its number is that of the seat, or of the bot.
+/// A player, alive or dead. Its number is that of the seat, or of the bot.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "presence", zone(far within 12288.0 at 10 hz))]
 pub struct Player {
-    /// How many they have shot.
+    /// The number of kills.
     pub score: u16,
-    /// How often they were shot.
+    /// The number of deaths.
     pub deaths: u16,
-    /// Whether they have an avatar now.
+    /// Whether the player has an avatar now.
     pub alive: bool,
     /// Whether it is a bot.
     pub bot: bool,
-    /// Who they are, among [`CHARACTERS`](crate::kept::CHARACTERS).
+    /// The index of the character among [`CHARACTERS`](crate::kept::CHARACTERS).
     pub character: u8,
 }
 
-/// The body of a player who is alive. Its number is the player's.
+/// The avatar of a living player. Its number is the player's.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "movement", zone(near within 6144.0 at 10 hz), zone(far within 12288.0 at 2 hz))]
 pub struct Avatar {
-    /// Where it is.
+    /// Its position.
     #[entity(place)]
     pub at: At,
-    /// Where it looks, in 256 directions from the right over downwards.
+    /// Its aim, in 256 directions, clockwise from the right.
     #[entity(turn = 256)]
     pub aim: u8,
-    /// What is left of it.
+    /// Its remaining health.
     #[entity(zones = "near")]
     pub health: u8,
-    /// Whether nothing hurts it now.
+    /// Whether it is invulnerable now.
     #[entity(zones = "near")]
     pub shielded: bool,
 }
 
-/// What stands on a tile.
+/// A structure on a tile.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "build", zone(far within 12288.0 at 10 hz))]
 pub struct Structure {
@@ -88,13 +88,13 @@ pub struct Structure {
     pub tile: [i16; 2],
     /// The code of its [`Kind`](build::Kind).
     pub kind: u8,
-    /// What is left of it.
+    /// Its remaining health.
     pub health: u8,
-    /// The number of whoever built it, or [`NOBODY`](build::NOBODY).
+    /// The number of the player who built it, or [`NOBODY`](build::NOBODY).
     pub owner: u16,
 }
 
-/// What a player might build. Its number is the player's.
+/// A player's planned structure. Its number is the player's.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "build", zone(near within 6144.0 at 10 hz))]
 pub struct Preview {
@@ -110,13 +110,13 @@ pub struct Preview {
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(feature = "projectile", zone(near within 6144.0 at 10 hz))]
 pub struct Projectile {
-    /// Where it is.
+    /// Its position.
     #[entity(place)]
     pub at: At,
-    /// Where it flies.
+    /// Its direction.
     #[entity(turn = 256)]
     pub aim: u8,
-    /// The number of whoever fired it.
+    /// The number of the player who fired it.
     pub owner: u16,
 }
 
@@ -130,7 +130,7 @@ impl Hosted for Arena {
     type Event = Event;
     type Command = Command;
 
-    /// From the avatar, also while it waits for its next life. Who only watches looks from the middle of the map.
+    /// The avatar's position, also while it waits to respawn. A spectator looks from the middle of the map.
     fn eye(&self, view: ViewId) -> Option<[f32; 3]> {
         let middle = i32::from(self.rules.size) * UNIT / 2;
         Some(place_of(self.person(view.0).map_or([middle; 2], |person| person.own.at)))
@@ -180,7 +180,7 @@ impl Hosted for Arena {
 
     fn apart(predicted: &Own, right: &Own) -> PredictionError {
         let far = square(way(predicted.at, right.at));
-        // Nobody walks from where they fell to where they appear again.
+        // A respawned avatar does not blend over from where it died.
         let is_same_life = predicted.is_alive() && right.is_alive();
         let snaps = far > SNAP * SNAP || predicted.is_alive() != right.is_alive();
         let walks = is_same_life && right.frozen == 0 && !Walk::of_code(right.walk).is_still();
@@ -254,7 +254,7 @@ fn place_of([x, y]: At) -> [f32; 3] {
     [x as f32, y as f32, 0.0]
 }
 
-/// The view of a player; bots have none.
+/// The view of a player; none for bots.
 fn view_of(number: u16) -> Option<ViewId> {
     (number < FIRST_BOT).then_some(ViewId(number))
 }

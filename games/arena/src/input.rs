@@ -1,4 +1,4 @@
-//! What one player does in one tick: at most seven bytes.
+//! The input of a player in one tick: at most seven bytes.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::build::Kind;
 use crate::space::Tile;
 
-/// What one player does in one tick. Each meaning is written in one way.
+/// The input of a player in one tick. Each value has exactly one encoding.
 ///
 /// ```
 /// use sametick_arena::{Action, Input, Kind, Tile, Walk};
@@ -25,51 +25,51 @@ use crate::space::Tile;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Packed", into = "Packed")]
 pub struct Input {
-    /// Where to. It goes on until another input says otherwise.
+    /// The walking direction, which continues until another input changes it.
     pub walk: Walk,
-    /// Where the avatar looks, in 256 directions from the right over downwards.
+    /// The aim, in 256 directions, clockwise from the right.
     pub aim: u8,
-    /// Whether the trigger is held. It is until another input says otherwise.
+    /// Whether the trigger is held, until another input changes it.
     pub fire: bool,
-    /// What else, in this tick only.
+    /// An action, in this tick only.
     pub action: Option<Action>,
-    /// Whose input of a tick was made first, where the host knows: see `Hosted::order`.
+    /// The order of this input within the tick, set by the host: see `Hosted::order`.
     pub place: u16,
 }
 
-/// What a player does to the map.
+/// An action on the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum Action {
-    /// Shows others what might be built. Seen for a moment, unless it is said again.
+    /// Shows a preview to others. It disappears soon unless it is repeated.
     Preview(Tile, Kind),
     /// Builds.
     Place(Tile, Kind),
-    /// Takes away what the player has built.
+    /// Removes a structure of the player.
     Remove(Tile),
-    /// Shows nothing any more.
+    /// Removes the preview.
     Clear,
 }
 
-/// Where a player walks: one of eight directions, or nowhere.
+/// A walking direction: one of eight, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 #[serde(try_from = "u8")]
 pub struct Walk(u8);
 
 impl Walk {
-    /// Nowhere.
+    /// No movement.
     pub const STILL: Walk = Walk(4);
 
-    /// The walk of four keys; opposite ones together are neither.
+    /// The walk of four keys; opposite keys cancel out.
     pub const fn of_keys(up: bool, down: bool, left: bool, right: bool) -> Walk {
         Walk::towards(right as i32 - left as i32, down as i32 - up as i32)
     }
 
-    /// The walk with the signs of a way.
+    /// The walk with the signs of a vector.
     pub const fn towards(x: i32, y: i32) -> Walk {
         Walk((x.signum() + 1 + 3 * (y.signum() + 1)) as u8)
     }
 
-    /// The walk with this code; nowhere if there is none.
+    /// The walk with this code; no movement if the code is invalid.
     pub const fn of_code(code: u8) -> Walk {
         if code < 9 { Walk(code) } else { Walk::STILL }
     }
@@ -89,7 +89,7 @@ impl Walk {
         (self.0 / 3) as i32 - 1
     }
 
-    /// Whether it leads nowhere.
+    /// Whether it is no movement.
     pub const fn is_still(self) -> bool {
         self.0 == Walk::STILL.0
     }
@@ -110,13 +110,13 @@ impl TryFrom<u8> for Walk {
 }
 
 impl Input {
-    /// What goes on when nothing new is said: the walk, the aim and the trigger.
+    /// The parts of the input that continue without a new one: the walk, the aim and the trigger.
     #[must_use]
     pub const fn going_on(&self) -> Input {
         Input { walk: self.walk, aim: self.aim, fire: self.fire, action: None, place: 0 }
     }
 
-    /// Two inputs as one: the later, with what the earlier asked for if the later asks for nothing as firm.
+    /// Merges two inputs: the later one, with the action of the earlier if that has priority.
     #[must_use]
     pub fn after(&self, earlier: &Input) -> Input {
         let firm = |action: &Action| matches!(action, Action::Place(..) | Action::Remove(_));
@@ -128,7 +128,7 @@ impl Input {
     }
 }
 
-/// An input as it is written: the meaning of the first byte is walk + 9 · fire + 18 · (0, or 1 + the kind of action).
+/// The encoded input: the first byte is walk + 9 · fire + 18 · (0, or 1 + the kind of action).
 #[derive(Clone, Copy, Serialize, Deserialize, Schema)]
 struct Packed {
     what: u8,
@@ -175,12 +175,12 @@ impl TryFrom<Packed> for Input {
     }
 }
 
-/// It is written packed.
+/// The schema is that of the packed form.
 impl Schema for Input {
     const SCHEMA: &'static NamedType = Packed::SCHEMA;
 }
 
-/// Numbers that no input is written as.
+/// Numbers that encode no input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadInput;
 

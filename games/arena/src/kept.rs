@@ -1,7 +1,7 @@
-//! What outlives a room: where somebody was and what was theirs, what their character has done anywhere, and what was built.
+//! Saved state of arena: of players, of their characters, and of the structures in a room.
 //!
-//! Each begins with the number of its form, so that a later build knows what an earlier one wrote. What cannot be read is as if
-//! nothing had been kept.
+//! Each begins with its format number, so that a later build can read what an earlier one wrote. Unreadable state is
+//! ignored.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,16 +21,16 @@ use crate::round::Round;
 use crate::space::{At, Tile, UNIT};
 use crate::state::Arena;
 
-/// Who somebody can be. They look different, and each has a life of its own.
+/// The characters a player can choose. They look different, and each has its own record.
 pub const CHARACTERS: &[&str] = &["scout", "guard", "smith"];
 
-/// The form in which this build writes lives and structures.
+/// The format in which this build writes characters and structures.
 const FORM: u8 = 1;
 
-/// The form in which it writes players. The first one knew no rounds.
+/// The format in which it writes players. The first format had no rounds.
 const PLAYER_FORM: u8 = 2;
 
-/// Of somebody who was there. Behind it are the numbers of the tiles on which stands what they have built.
+/// The saved state of a player. The tile numbers of the player's structures follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Saved {
     at: At,
@@ -38,11 +38,11 @@ struct Saved {
     health: u8,
     score: u16,
     deaths: u16,
-    /// In which round.
+    /// The round.
     round: u16,
 }
 
-/// The same in the first form.
+/// The same in the first format.
 #[derive(Deserialize)]
 struct SavedFirst {
     at: At,
@@ -53,7 +53,7 @@ struct SavedFirst {
 }
 
 impl Saved {
-    /// What was kept of a player. Before there were rounds it was always the first.
+    /// Reads a player's saved state. In the first format the round is always the first.
     fn of_kept(kept: &[u8]) -> Option<Saved> {
         read_as(PLAYER_FORM, kept).or_else(|| {
             let SavedFirst { at, aim, health, score, deaths } = read(kept)?;
@@ -62,22 +62,22 @@ impl Saved {
     }
 }
 
-/// Bytes of a tile's number.
+/// The bytes of a tile number.
 const TILE_BYTES: usize = 3;
 
-/// What a character has done, wherever it played.
+/// The record of a character, in all rooms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Life {
-    /// How many it has shot.
+    /// The number of kills.
     pub kills: u32,
-    /// How often it was shot.
+    /// The number of deaths.
     pub deaths: u32,
-    /// How much it has built.
+    /// The number of structures built.
     pub built: u32,
 }
 
 impl Life {
-    /// What was kept of a character; nothing done yet if it cannot be read.
+    /// Reads a character's saved state; an empty record if it cannot be read.
     pub fn of_kept(kept: &[u8]) -> Life {
         read(kept).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ fn write<T: Serialize>(form: u8, value: &T, out: &mut Vec<u8>) {
 }
 
 impl Arena {
-    /// Takes in what was kept.
+    /// Loads saved state.
     pub(crate) fn receive(&mut self, inputs: &Inputs<Input>) {
         for brought in inputs.brought() {
             match brought.whose {
@@ -109,7 +109,7 @@ impl Arena {
         }
     }
 
-    /// What stood there stands again, and is nobody's until they come back.
+    /// Rebuilds a saved structure, without an owner until its player comes back.
     fn rebuild(&mut self, bytes: &[u8]) {
         let size = i32::from(self.rules.size);
         for (number, part) in parts_in(bytes) {
@@ -124,7 +124,8 @@ impl Arena {
         }
     }
 
-    /// Whoever has appeared where something stands begins elsewhere: what was built is not lost to somebody who has just come.
+    /// A player on the tile of a rebuilt structure moves to another spawn: a new player does not prevent the
+    /// rebuilding.
     fn make_way(&mut self, tile: Tile) {
         let mut inside = Vec::new();
         self.others(NOBODY, tile.centre(), UNIT, |number, at| {
@@ -153,7 +154,7 @@ impl Arena {
         }
         let person = &mut self.people[at];
         person.own.aim = saved.aim;
-        // Points are those of a round.
+        // Points are valid for one round.
         if saved.round == self.round.number {
             (person.score, person.deaths) = (saved.score, saved.deaths);
         }
@@ -172,7 +173,7 @@ impl Arena {
         }
     }
 
-    /// Whether somebody can stand there: on the map, in no wall, and on nobody's feet.
+    /// Whether an avatar can stand there: on the map, in no wall, and not over another avatar.
     fn is_room_at(&self, number: u16, place: At) -> bool {
         let end = i32::from(self.rules.size) * UNIT;
         let mut is_free = place.iter().all(|part| (0..=end).contains(part));

@@ -1,31 +1,33 @@
-//! Arena: players move, build and shoot in one room. The same game runs in lockstep and with a host that shows everyone only what
-//! concerns them.
+//! Arena: players move, build and shoot in one room. The same game runs in lockstep and with a host that sends every
+//! player only the relevant part.
 //!
 //! # Rules
 //!
 //! - The map is a square of tiles with a border, and rocks as cover: the seed decides where. It grows with the seats. Without
 //!   [`rocks`](Setup::rocks) it is bare.
-//! - Everyone walks five tiles a second in eight directions, slides along what stands in the way, and is gently pushed apart from
+//! - Everyone walks five tiles a second in eight directions, slides along obstacles, and is gently pushed apart from
 //!   others.
-//! - A held trigger fires about four times a second. A shot flies fourteen tiles a second for a little more than a second, and
-//!   takes 20 from whatever it meets first. Nobody meets their own.
-//! - An avatar has 100. Who shoots it dead scores a point; it lives again after two seconds, far from the others.
-//! - Walls (100) and crates (40) can be built within four tiles, where nothing and nobody is, three or four a second, 24 for
-//!   each player. Their builder can take them away at once; anybody can shoot them down. Rocks never fall.
-//! - Who asks first gets a tile that two want in one tick ([`Input::place`]); if that is not known, the lower seat.
-//! - For three seconds after the beginning of a life nothing hurts an avatar, unless it shoots before that.
-//! - Who first has [`points`](Setup::points) has won: from then on nobody scores. Without that it goes on for ever. With
-//!   [`rounds`](Setup::rounds) another round follows after six seconds: points are cleared, everyone begins elsewhere, and nobody
-//!   moves or shoots for three seconds more. What was built stays.
+//! - A held trigger fires about four times a second. A shot flies fourteen tiles a second for a little more than a
+//!   second, and takes 20 from the first avatar or structure it hits. A shot never hits its owner.
+//! - An avatar has 100. A player who kills another scores a point; the victim lives again after two seconds, far from
+//!   the others.
+//! - Walls (100) and crates (40) can be built on free tiles within a distance of four, three or four a second, 24 for
+//!   each player. Their builder can remove them at once; every player can shoot them down. Rocks are indestructible.
+//! - If two players want one tile in the same tick, the earlier input gets it ([`Input::place`]); if that is not known,
+//!   the lower seat.
+//! - For three seconds after a spawn an avatar is invulnerable, unless it shoots before that.
+//! - The first player with [`points`](Setup::points) wins: from then on no player scores. Without a limit the game has
+//!   no end. With [`rounds`](Setup::rounds) another round follows after six seconds: points are cleared, all players
+//!   respawn elsewhere, and cannot move or shoot for three more seconds. Structures stay.
 //! - Bots spare a newcomer for twenty seconds, or until the newcomer shoots, and aim worse at players who do badly.
-//! - What somebody might build is seen by others, in a colour that says whether they could.
+//! - A planned structure is shown to others, in a colour that says whether it could be built.
 //!
-//! # Who is there
+//! # Joining and leaving
 //!
-//! Whoever sits down plays at once, and whoever gets up is gone; what they have built stays and is nobody's. Seats beyond
-//! [`Setup::seats`] only watch. Bots ([`Setup::bots`]) have the numbers from [`FIRST_BOT`] on.
+//! A player who joins plays at once, and a player who leaves is removed; the structures of that player stay, without an
+//! owner. Seats beyond [`Setup::seats`] only spectate. Bots ([`Setup::bots`]) have the numbers from [`FIRST_BOT`] on.
 //!
-//! An input that did not arrive in time means: walking, looking and firing on as before, and nothing asked for.
+//! A missing input continues the walk, aim and trigger, without an action.
 //!
 //! # Controls
 //!
@@ -39,8 +41,8 @@
 //!
 //! # Four features
 //!
-//! [`presence`], [`movement`], [`build`] and [`projectile`] each have their rules in one module, and what is seen of them in
-//! [`entities`]. What a player's own screen predicts is [`Own`], with the very functions of the step.
+//! [`presence`], [`movement`], [`build`] and [`projectile`] each have their rules in one module, and their entities in
+//! [`entities`]. The client predicts [`Own`], with the functions of the step.
 //!
 //! # Playing it
 //!

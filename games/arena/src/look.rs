@@ -1,4 +1,4 @@
-//! What there is to draw, in tiles as floats, from the corner of the map: x to the right, y downwards. Never used in a step.
+//! Drawing data, in tiles as floats, from the corner of the map: x to the right, y downwards. Never used in a step.
 
 use core::f32::consts::TAU;
 
@@ -16,7 +16,7 @@ use crate::state::Own;
 /// The radius of an avatar.
 pub const AVATAR_RADIUS: f32 = RADIUS as f32 / UNIT as f32;
 
-/// The radius of a shot, for the eye.
+/// The radius of a shot, for drawing.
 pub const SHOT_RADIUS: f32 = 0.1;
 
 /// An avatar.
@@ -24,37 +24,37 @@ pub const SHOT_RADIUS: f32 = 0.1;
 pub struct Avatar {
     /// The number of its player.
     pub number: u32,
-    /// Its middle.
+    /// Its centre.
     pub at: [f32; 2],
-    /// Where it looks, in radians from the right over downwards.
+    /// Its aim, in radians, clockwise from the right.
     pub angle: f32,
-    /// What is left of it, from 0 to 1.
+    /// Its remaining health, from 0 to 1.
     pub health: f32,
-    /// Whether nothing hurts it now.
+    /// Whether it is invulnerable now.
     pub shielded: bool,
 }
 
-/// What stands on a tile.
+/// A structure on a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Structure {
-    /// The corner of its tile with the lowest numbers.
+    /// The corner of its tile with the lowest coordinates.
     pub corner: [f32; 2],
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What is left of it, from 0 to 1.
+    /// Its remaining health, from 0 to 1.
     pub health: f32,
-    /// Whose it is, if anybody's.
+    /// The number of its owner, if it has one.
     pub owner: Option<u16>,
 }
 
-/// What might be built.
+/// A planned structure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preview {
-    /// The number of whoever might.
+    /// The number of its player.
     pub number: u32,
-    /// The corner of its tile with the lowest numbers.
+    /// The corner of its tile with the lowest coordinates.
     pub corner: [f32; 2],
-    /// What it would be.
+    /// Its kind.
     pub kind: Kind,
     /// Whether it could be built.
     pub ok: bool,
@@ -63,31 +63,31 @@ pub struct Preview {
 /// A shot in the air.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projectile {
-    /// Its middle.
+    /// Its centre.
     pub at: [f32; 2],
-    /// Where it flies, in radians.
+    /// Its direction, in radians.
     pub angle: f32,
-    /// Whose it is.
+    /// The number of its owner.
     pub owner: u16,
 }
 
-/// Everything there is to draw.
+/// All drawing data of a frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
-    /// How many tiles a side of the map has; 0 as long as that is not known.
+    /// The number of tiles per side of the map; 0 while unknown.
     pub size: f32,
-    /// Everyone who is alive and in sight.
+    /// All living avatars in sight.
     pub avatars: Vec<Avatar>,
-    /// Everything that stands.
+    /// All structures.
     pub structures: Vec<Structure>,
-    /// Everything that might.
+    /// All previews.
     pub previews: Vec<Preview>,
-    /// Everything that flies.
+    /// All shots.
     pub projectiles: Vec<Projectile>,
 }
 
 impl Look {
-    /// What a scene shows.
+    /// The drawing data of a scene.
     pub fn of(scene: &Scene) -> Look {
         Look {
             size: scene.get::<entities::Ground>(0).map_or(0.0, |ground| f32::from(ground.size)),
@@ -99,7 +99,7 @@ impl Look {
     }
 }
 
-/// An avatar as it is drawn.
+/// The drawing data of an avatar.
 pub fn avatar(id: u32, entity: &entities::Avatar) -> Avatar {
     Avatar {
         number: id,
@@ -110,32 +110,32 @@ pub fn avatar(id: u32, entity: &entities::Avatar) -> Avatar {
     }
 }
 
-/// One's own avatar as it is drawn, while it is alive.
+/// The drawing data of the player's own avatar, while it is alive.
 pub fn own(own: &Own) -> Option<Avatar> {
     let shielded = own.is_shielded();
     let entity = entities::Avatar { at: own.at, aim: own.aim, health: own.health, shielded };
     own.is_alive().then(|| avatar(own.number.into(), &entity))
 }
 
-/// A structure as it is drawn; none if it is of no known kind.
+/// The drawing data of a structure; none if its kind is unknown.
 pub fn structure(entity: &entities::Structure) -> Option<Structure> {
     let kind = Kind::of_code(entity.kind)?;
     let owner = Some(entity.owner).filter(|owner| *owner != NOBODY);
     Some(Structure { corner: corner(entity.tile), kind, health: health(entity.health, kind.health()), owner })
 }
 
-/// A preview as it is drawn; none if it is of no known kind.
+/// The drawing data of a preview; none if its kind is unknown.
 pub fn preview(id: u32, entity: &entities::Preview) -> Option<Preview> {
     let kind = Kind::of_code(entity.kind)?;
     Some(Preview { number: id, corner: corner(entity.tile), kind, ok: entity.ok })
 }
 
-/// A shot as it is drawn.
+/// The drawing data of a shot.
 pub fn projectile(entity: &entities::Projectile) -> Projectile {
     Projectile { at: tiles(entity.at), angle: angle(entity.aim), owner: entity.owner }
 }
 
-/// A place in tiles.
+/// A position in tiles.
 pub fn tiles(at: At) -> [f32; 2] {
     at.map(|part| part as f32 / UNIT as f32)
 }

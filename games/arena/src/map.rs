@@ -1,4 +1,4 @@
-//! The map: what stands on which tile, and the cover that is there from the start.
+//! The map: the structures on its tiles, and the rocks that are there from the start.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::build::{Kind, NOBODY};
 use crate::space::Tile;
 
-/// There is a group of rocks for so many tiles.
+/// One group of rocks per this many tiles.
 const TILES_PER_GROUP: u32 = 110;
 
-/// The forms of groups, as offsets of columns and rows. None has a hollow, so that nobody can be locked in.
+/// The shapes of groups, as offsets of columns and rows. None has a hollow, so that no player can be locked in.
 const GROUPS: [&[[i32; 2]]; 6] = [
     &[[0, 0], [1, 0], [2, 0]],
     &[[0, 0], [0, 1], [0, 2]],
@@ -23,38 +23,38 @@ const GROUPS: [&[[i32; 2]]; 6] = [
     &[[0, 0], [0, 1], [0, 2], [1, 2]],
 ];
 
-/// What stands on a tile.
+/// A structure on a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Block {
-    /// Where.
+    /// The tile.
     pub tile: Tile,
-    /// What.
+    /// The kind.
     pub kind: Kind,
-    /// What is left of it.
+    /// The remaining health.
     pub health: u8,
-    /// The number of whoever built it, or [`NOBODY`].
+    /// The number of the player who built it, or [`NOBODY`].
     pub owner: u16,
 }
 
-/// What stands where.
+/// The structures of the map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Map {
-    /// How many tiles a side has.
+    /// The number of tiles per side.
     size: u16,
-    /// Everything that stands, in the order of tiles.
+    /// All structures, in the order of tiles.
     blocks: Vec<Block>,
-    /// A bit for each tile that something stands on, row by row: asked all the time.
+    /// One bit for each tile with a structure, row by row: for fast queries.
     solid: Vec<u64>,
 }
 
 impl Map {
-    /// A map on which nothing stands.
+    /// A map without structures.
     pub(crate) fn bare(size: u16) -> Map {
         let words = usize::from(size) * row_words(size);
         Map { size, blocks: Vec::new(), solid: vec![0; words] }
     }
 
-    /// A map with cover.
+    /// A map with rocks.
     pub(crate) fn with_rocks(size: u16, rng: &mut Rng) -> Map {
         let mut map = Map::bare(size);
         for _ in 0..u32::from(size) * u32::from(size) / TILES_PER_GROUP {
@@ -65,7 +65,7 @@ impl Map {
         map
     }
 
-    /// Puts a group there if it touches no other, and not the border.
+    /// Places a group unless it touches another one or the border.
     fn raise(&mut self, [x, y]: [i32; 2], group: &[[i32; 2]]) {
         let clear = group.iter().all(|[dx, dy]| {
             let around = (-1..=1).flat_map(|row| (-1..=1).map(move |column| [column, row]));
@@ -76,22 +76,22 @@ impl Map {
         }
     }
 
-    /// How many tiles a side has.
+    /// The number of tiles per side.
     pub const fn size(&self) -> u16 {
         self.size
     }
 
-    /// Everything that stands, in the order of tiles.
+    /// All structures, in the order of tiles.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// What stands on a tile.
+    /// The structure on a tile.
     pub fn block(&self, tile: Tile) -> Option<&Block> {
         self.blocks.get(self.find(tile).ok()?)
     }
 
-    /// Whether nobody can walk there: beyond the border, or because something stands there.
+    /// Whether a tile cannot be walked on: it is beyond the border, or has a structure.
     pub fn is_solid(&self, x: i32, y: i32) -> bool {
         let inside = 0..i32::from(self.size);
         if !inside.contains(&x) || !inside.contains(&y) {
@@ -101,7 +101,7 @@ impl Map {
         self.solid.get(word).is_none_or(|word| word >> (x % 64) & 1 == 1)
     }
 
-    /// Puts something on a tile of the map on which nothing stands.
+    /// Adds a structure on a free tile of the map.
     pub(crate) fn insert(&mut self, block: Block) {
         if let Err(at) = self.find(block.tile) {
             self.blocks.insert(at, block);
@@ -115,7 +115,7 @@ impl Map {
         Some(self.blocks.remove(at))
     }
 
-    /// Takes from the health of what stands there. The answer is what falls.
+    /// Damages the structure on a tile. Returns it if it is destroyed.
     pub(crate) fn damage(&mut self, tile: Tile, damage: u8) -> Option<Block> {
         let at = self.find(tile).ok()?;
         let block = self.blocks.get_mut(at).filter(|block| block.kind != Kind::Rock)?;
@@ -123,14 +123,14 @@ impl Map {
         if block.health > 0 { None } else { self.remove(tile) }
     }
 
-    /// What is nobody's becomes somebody's: whether it has.
+    /// Gives a structure without an owner to a player. Returns whether it had none.
     pub(crate) fn adopt(&mut self, tile: Tile, owner: u16) -> bool {
         let block = self.find(tile).ok().and_then(|at| self.blocks.get_mut(at));
         let block = block.filter(|block| block.owner == NOBODY && block.kind != Kind::Rock);
         block.map(|block| block.owner = owner).is_some()
     }
 
-    /// What someone has built stays, and is nobody's.
+    /// The structures of a player stay, without an owner.
     pub(crate) fn disown(&mut self, owner: u16) {
         for block in self.blocks.iter_mut().filter(|block| block.owner == owner) {
             block.owner = NOBODY;
@@ -149,7 +149,7 @@ impl Map {
         }
     }
 
-    /// Whether the bits say what the blocks say, and every block is one that can be.
+    /// Whether the bits match the structures, and every structure is valid.
     pub(crate) fn is_sound(&self) -> bool {
         let inside = |block: &Block| {
             let end = i32::from(self.size);

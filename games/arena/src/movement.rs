@@ -1,39 +1,40 @@
-//! The feature "movement": walking, sliding along what stands in the way, and making room for each other.
+//! The feature "movement": walking, sliding along obstacles, and pushing each other apart.
 //!
-//! A tick of it has two halves. First everyone's motion is found: the walk, and a push away from whoever is too close. Then
-//! everyone moves. So nobody's turn comes before anybody else's, and what a player's own screen predicts with `motion`
-//! and `go` is what the host comes to.
+//! A tick has two halves. First the motion of all players is computed: the walk, and a push away from players that are
+//! too close. Then all players move. So the order of players does not matter, and the client's prediction with `motion`
+//! and `go` matches the host.
 
 use crate::around::Around;
 use crate::input::Walk;
 use crate::space::{At, UNIT, way};
 use crate::state::{Arena, Own};
 
-/// The radius of an avatar: it fits between two structures with a tile between them.
+/// The radius of an avatar: it fits through a gap of one tile between two structures.
 pub const RADIUS: i32 = 102;
 
-/// How far a player walks in a tick, along one side of the map: five tiles a second.
+/// The distance that a player walks in a tick along an axis: five tiles a second.
 pub const SPEED: i32 = 43;
 
-/// The same, to each side of a diagonal.
+/// The distance along each axis on a diagonal.
 pub const DIAGONAL_SPEED: i32 = 30;
 
-/// The most that others push in a tick: less than a walk, so that nobody is carried away.
+/// The largest push by others in a tick: less than a walk, so that players are not carried away.
 const MAX_PUSH: i32 = 24;
 
-// Nobody moves so far in a tick that their middle could come into a structure.
+// No player moves so far in a tick that its centre could enter a structure.
 const _: () = assert!(SPEED + 2 * MAX_PUSH < RADIUS);
 
-/// How often a place is pushed out of what it touches: once for each side, and once more for what rounding leaves.
+/// How often a position is pushed out of obstacles: once for each side, and once more for rounding.
 const PUSHES_OUT: usize = 4;
 
-/// How far a walk leads in a tick.
+/// The motion of a walk in a tick.
 pub(crate) const fn step_of(walk: Walk) -> At {
     let speed = if walk.x() != 0 && walk.y() != 0 { DIAGONAL_SPEED } else { SPEED };
     [walk.x() * speed, walk.y() * speed]
 }
 
-/// How `other` pushes `own`, who is less than two radii away both ways along. The other is pushed as much the other way.
+/// How `other` pushes this avatar, if it is less than two radii away along both axes. The push on the other is the
+/// opposite.
 pub(crate) fn push(number: u16, at: At, other: u16, other_at: At) -> At {
     let away = way(other_at, at);
     let square = away[0] * away[0] + away[1] * away[1];
@@ -43,13 +44,13 @@ pub(crate) fn push(number: u16, at: At, other: u16, other_at: At) -> At {
         return [0, 0];
     }
     if distance == 0 {
-        // In the very same place, the lower number goes left.
+        // At the same position, the lower number goes left.
         return [if number < other { -MAX_PUSH } else { MAX_PUSH }, 0];
     }
     away.map(|part| part * overlap / (4 * distance))
 }
 
-/// Where someone goes in this tick if nothing stands in the way.
+/// The motion of a player in this tick without obstacles.
 pub(crate) fn with_push(own: &Own, push: At) -> At {
     if !own.is_alive() || own.frozen > 0 {
         return [0, 0];
@@ -58,7 +59,7 @@ pub(crate) fn with_push(own: &Own, push: At) -> At {
     [x + push[0].clamp(-MAX_PUSH, MAX_PUSH), y + push[1].clamp(-MAX_PUSH, MAX_PUSH)]
 }
 
-/// Where someone goes in this tick, among others.
+/// The motion of a player in this tick, among others.
 pub(crate) fn motion(own: &Own, around: &impl Around) -> At {
     let mut pushed = [0, 0];
     around.others(own.number, own.at, 2 * RADIUS, |other, at| {
@@ -67,7 +68,7 @@ pub(crate) fn motion(own: &Own, around: &impl Around) -> At {
     with_push(own, pushed)
 }
 
-/// Moves, and slides along what stands in the way.
+/// Moves, and slides along obstacles.
 pub(crate) fn go(own: &mut Own, motion: At, around: &impl Around) {
     if motion == [0, 0] {
         return;
@@ -78,7 +79,7 @@ pub(crate) fn go(own: &mut Own, motion: At, around: &impl Around) {
     own.at = end.unwrap_or(own.at);
 }
 
-/// The free place closest to one that touches something, if that is easily found.
+/// The free position closest to one that touches an obstacle, if it is easily found.
 fn settled(mut at: At, around: &impl Around) -> Option<At> {
     for _ in 0..PUSHES_OUT {
         let Some(nearest) = touched(at, around) else { return Some(at) };
@@ -87,14 +88,14 @@ fn settled(mut at: At, around: &impl Around) -> Option<At> {
         if length == 0 {
             return None;
         }
-        // Rounded up, so that it is out.
+        // Rounded up, so that it ends outside.
         let far = |part: i32| part.signum() * (part.abs() * RADIUS + length - 1).div_euclid(length);
         at = plus(nearest, out.map(far));
     }
     touched(at, around).is_none().then_some(at)
 }
 
-/// The point of what an avatar there touches to push it away from: of a side if it can be, else of a corner.
+/// The contact point to push the avatar away from: of a side if possible, else of a corner.
 fn touched(at: At, around: &impl Around) -> Option<At> {
     let [low, high] = [-RADIUS, RADIUS].map(|reach| at.map(|part| (part + reach).div_euclid(UNIT)));
     let mut corner = None;
@@ -112,12 +113,12 @@ fn touched(at: At, around: &impl Around) -> Option<At> {
     corner
 }
 
-/// The point of a tile that is nearest to a place.
+/// The point of a tile nearest to a position.
 fn nearest(at: At, x: i32, y: i32) -> At {
     [at[0].clamp(x * UNIT, (x + 1) * UNIT), at[1].clamp(y * UNIT, (y + 1) * UNIT)]
 }
 
-/// Whether an avatar at a place lies over a tile.
+/// Whether an avatar at a position overlaps a tile.
 pub(crate) fn overlaps(at: At, x: i32, y: i32) -> bool {
     let [dx, dy] = way(at, nearest(at, x, y)).map(i64::from);
     dx * dx + dy * dy < i64::from(RADIUS * RADIUS)
@@ -128,7 +129,7 @@ pub(crate) const fn plus(at: At, way: At) -> At {
 }
 
 impl Arena {
-    /// One tick of it for everyone.
+    /// Moves all players by one tick.
     pub(crate) fn move_all(&mut self) {
         self.push_all();
         for at in 0..self.people.len() {
@@ -140,7 +141,7 @@ impl Arena {
         self.sort_by_x();
     }
 
-    /// Finds how everyone is pushed: each pair once, from left to right.
+    /// Computes the pushes on all players: each pair once, from left to right.
     fn push_all(&mut self) {
         for person in &mut self.people {
             person.push = [0, 0];
@@ -169,7 +170,8 @@ impl Arena {
         }
     }
 
-    /// Brings the places from left to right up to date. They change little in a tick, so each goes only a few places.
+    /// Restores the order of players from left to right. It changes little in a tick, so each one moves only a few
+    /// places.
     pub(crate) fn sort_by_x(&mut self) {
         for at in 0..self.by_x.len() {
             let mut place = self.by_x[at];

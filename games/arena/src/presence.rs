@@ -1,4 +1,4 @@
-//! The feature "presence": who is there, alive or waiting to be, and what they have scored.
+//! The feature "presence": players who join and leave, die and respawn, and their scores.
 
 use sametick_sim::Inputs;
 
@@ -11,47 +11,47 @@ use crate::setup::FIRST_BOT;
 use crate::space::{At, Tile, UNIT, square, way};
 use crate::state::{Arena, Event, Own, Person, Place};
 
-/// What an avatar has when new.
+/// The health of a new avatar.
 pub const MAX_HEALTH: u8 = 100;
 
-/// From death to the next life: two seconds.
+/// The time from death to the next life: two seconds.
 pub const RESPAWN_TICKS: u8 = 60;
 
-/// After the beginning of a life nothing hurts an avatar for this long, unless it shoots: three seconds.
+/// How long an avatar is invulnerable after a spawn, unless it shoots: three seconds.
 pub const SHIELD_TICKS: u8 = 90;
 
-/// For this long after joining a player is a newcomer, whom bots spare: twenty seconds.
+/// How long after joining a player is a newcomer, whom bots spare: twenty seconds.
 pub const NEWCOMER_TICKS: u16 = 600;
 
 /// How much worse bots aim at a newcomer who shoots.
 const NEWCOMER_HANDICAP: u8 = 4;
 
-/// With fewer points than this in a round, a player has bots that aim worse, and by how much.
+/// Bots aim worse at a player with fewer points than this in a round, and by how much.
 const FEW_POINTS: u16 = 3;
 const FEW_POINTS_HANDICAP: u8 = 2;
 
-/// Bots do not aim worse with every death of a player; not more than for so many.
+/// The most deaths of a player that make bots aim worse.
 const MAX_PITY: u16 = 3;
 
-/// Of so many places the free one farthest from everybody is where a life begins.
+/// The number of free places tried for a spawn; the one farthest from all players is taken.
 const SPAWNS_TRIED: usize = 8;
 
-/// Who is further away than this from a spawn does not matter to it.
+/// Players further away than this do not influence the choice of a spawn.
 const SPAWN_SIGHT: i32 = 16 * UNIT;
 
-/// What an input changes of whoever made it: it is kept until another does.
+/// Applies the lasting parts of an input to its player.
 pub(crate) fn hear(own: &mut Own, input: &Input) {
     (own.walk, own.aim, own.firing) = (input.walk.code(), input.aim, input.fire);
 }
 
-/// Waits for the next life: whether it is due. The last tick of waiting lasts until there is a place.
+/// Counts down to the respawn. Returns whether it is due. The last tick of waiting lasts until there is a free place.
 pub(crate) fn waits(own: &mut Own) -> bool {
     let due = own.respawn == 1;
     own.respawn = own.respawn.saturating_sub(1).max(u8::from(due));
     due
 }
 
-/// Another tick of waiting for the round, or else of the shield.
+/// Counts down the wait for the round, or else the shield.
 pub(crate) fn settle(own: &mut Own) {
     if own.frozen > 0 {
         own.frozen -= 1;
@@ -61,7 +61,7 @@ pub(crate) fn settle(own: &mut Own) {
 }
 
 impl Person {
-    /// How much worse bots aim at this player: none if they leave the player alone.
+    /// How much worse bots aim at this player: none if they spare the player.
     pub(crate) fn handicap(&self) -> Option<u8> {
         if self.is_bot() {
             return Some(0);
@@ -75,7 +75,7 @@ impl Person {
 }
 
 impl Arena {
-    /// Takes in who is there and what they do.
+    /// Handles joins and inputs.
     pub(crate) fn sit_all(&mut self, inputs: &Inputs<Input>) {
         self.drop_absent(inputs);
         let seats = usize::from(self.rules.seats);
@@ -94,7 +94,7 @@ impl Arena {
         }
     }
 
-    /// What someone does in this tick.
+    /// Applies a player's input of this tick.
     pub(crate) fn take(&mut self, at: usize, input: &Input) {
         let own = &mut self.people[at].own;
         hear(own, input);
@@ -103,7 +103,7 @@ impl Arena {
         }
     }
 
-    /// Whoever sits on no seat any more is gone.
+    /// Removes the players whose seats are empty.
     fn drop_absent(&mut self, inputs: &Inputs<Input>) {
         let mut rows = inputs.iter().peekable();
         let mut at = 0;
@@ -119,21 +119,21 @@ impl Arena {
         }
     }
 
-    /// Whoever gets up after this tick.
+    /// Removes the players who leave after this tick.
     pub(crate) fn drop_left(&mut self, inputs: &Inputs<Input>) {
         for row in inputs.iter().filter(|row| row.left) {
             self.leave(row.seat.index() as u16);
         }
     }
 
-    /// Someone new, among the others at this index.
+    /// Adds a new player at this index.
     pub(crate) fn enter(&mut self, at: usize, number: u16) {
         let frozen = self.frozen_ticks();
         let own = Own { number, walk: Walk::STILL.code(), respawn: 1, frozen, ..Own::default() };
         for place in self.by_x.iter_mut().filter(|place| usize::from(place.index) >= at) {
             place.index += 1;
         }
-        // Bots are a little of everything.
+        // Bots use all characters.
         let character = if number < FIRST_BOT { 0 } else { (usize::from(number) % CHARACTERS.len()) as u8 };
         let newcomer = if number < FIRST_BOT { NEWCOMER_TICKS } else { 0 };
         self.people.insert(at, Person { own, character, newcomer, ..Person::default() });
@@ -142,7 +142,7 @@ impl Arena {
         self.sort_by_x();
     }
 
-    /// Someone goes. What they have built stays.
+    /// Removes a player. The player's structures stay.
     fn leave(&mut self, number: u16) {
         let Ok(at) = self.find(number) else { return };
         self.people.remove(at);
@@ -153,7 +153,7 @@ impl Arena {
         self.map.disown(number);
     }
 
-    /// Someone is shot dead.
+    /// A player is killed.
     pub(crate) fn die(&mut self, at: usize, killer: u16) {
         let person = &mut self.people[at];
         let victim = person.own.number;
@@ -165,7 +165,7 @@ impl Arena {
         self.happened.push(Event::Killed { killer, victim });
     }
 
-    /// A death, and a point for whoever brought it about.
+    /// Counts a death, and a point for the killer.
     fn count(&mut self, at: usize, killer: u16) {
         let person = &mut self.people[at];
         person.life.deaths = person.life.deaths.saturating_add(1);
@@ -179,7 +179,7 @@ impl Arena {
         }
     }
 
-    /// Another tick for everyone's shield, and for being new.
+    /// Counts down shields and newcomer times.
     pub(crate) fn settle_all(&mut self) {
         for person in &mut self.people {
             settle(&mut person.own);
@@ -187,7 +187,7 @@ impl Arena {
         }
     }
 
-    /// Those who have waited long enough begin again.
+    /// Respawns the players who have waited long enough.
     pub(crate) fn respawn_all(&mut self) {
         for at in 0..self.people.len() {
             if waits(&mut self.people[at].own) && self.spawn(at) {
@@ -198,7 +198,7 @@ impl Arena {
         }
     }
 
-    /// Begins a life, if there is a place for it. Places from left to right have to be sorted after this.
+    /// Spawns an avatar, if there is a free place. The order from left to right has to be restored after this.
     pub(crate) fn spawn(&mut self, at: usize) -> bool {
         let Some(place) = self.spawn_place() else { return false };
         let own = &mut self.people[at].own;
@@ -207,7 +207,7 @@ impl Arena {
         true
     }
 
-    /// Of some free places the one farthest from everybody; any free one if chance finds none.
+    /// Of some free places the one farthest from all players; any free one if random tries find none.
     fn spawn_place(&mut self) -> Option<At> {
         let last = i32::from(self.rules.size) - 1;
         let mut best: Option<(i64, At)> = None;
@@ -223,7 +223,7 @@ impl Arena {
         best.map(|(_, at)| at).or_else(any)
     }
 
-    /// The middle of a tile, if nothing and nobody is there.
+    /// The centre of a tile, if it has no structure and no avatar.
     fn free_place(&self, x: i32, y: i32) -> Option<At> {
         let at = Tile::new(x, y).filter(|_| !self.is_solid(x, y))?.centre();
         let mut free = true;
@@ -231,7 +231,7 @@ impl Arena {
         free.then_some(at)
     }
 
-    /// The square of the distance to whoever is nearest.
+    /// The squared distance to the nearest player.
     fn room_at(&self, at: At) -> i64 {
         let mut room = square([SPAWN_SIGHT, 0]);
         self.others(NOBODY, at, SPAWN_SIGHT, |_, other| room = room.min(square(way(at, other))));

@@ -1,7 +1,7 @@
-//! The feature "projectile": shots, what they meet, and what that does.
+//! The feature "projectile": shots, collisions and damage.
 //!
-//! A shot flies straight. Each tick its way is looked along for what comes first, a structure or an avatar, so it passes through
-//! nothing however fast it is.
+//! A shot flies straight. In each tick its path is searched for the first structure or avatar, so it never passes
+//! through one, however fast it is.
 
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -11,25 +11,25 @@ use crate::movement::{RADIUS, plus};
 use crate::space::{At, Tile, UNIT, square, towards, way};
 use crate::state::{Arena, Event, Own, Person};
 
-/// How far a shot flies in a tick: fourteen tiles a second.
+/// The distance that a shot flies in a tick: fourteen tiles a second.
 pub const SHOT_SPEED: i32 = 119;
 
-/// For how many ticks it flies.
+/// The lifetime of a shot in ticks.
 pub const SHOT_TICKS: u8 = 36;
 
 /// Between two shots of one player, in ticks.
 pub const FIRE_TICKS: u8 = 7;
 
-/// What a hit takes from an avatar or a structure.
+/// The damage of a hit.
 pub const DAMAGE: u8 = 20;
 
-/// Added to the radius of avatars for what a shot has of its own.
+/// The radius of a shot, added to that of avatars.
 const SHOT_RADIUS: i32 = 18;
 
-/// The most shots at once; beyond, triggers do nothing. More than all players can keep in the air.
+/// The most shots at once; beyond, triggers have no effect. More than all players can have in the air.
 pub const MAX_SHOTS: usize = 8192;
 
-/// A whole tick, in the parts in which the way of a shot is counted.
+/// A whole tick, in the fractions in which the path of a shot is measured.
 const WHOLE: i64 = 1 << 16;
 
 /// A shot in the air.
@@ -37,26 +37,26 @@ const WHOLE: i64 = 1 << 16;
 pub struct Shot {
     /// Its number.
     pub id: u32,
-    /// Where it is.
+    /// Its position.
     pub at: At,
-    /// Where it flies.
+    /// Its direction.
     pub aim: u8,
-    /// Whose it is.
+    /// The number of its owner.
     pub owner: u16,
-    /// For how many more ticks.
+    /// The remaining ticks.
     pub ticks: u8,
 }
 
-/// What a shot meets.
+/// What a shot hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
-    /// Something that stands on a tile, or the border.
+    /// A structure on a tile, or the border.
     Tile(i32, i32),
     /// An avatar.
     Avatar(u16),
 }
 
-/// Whether someone's trigger fires in this tick, as far as it is their own.
+/// Whether a player's trigger fires in this tick, as far as the player's own state is concerned.
 pub(crate) fn fires(own: &mut Own) -> bool {
     own.cooldown = own.cooldown.saturating_sub(1);
     let fires = own.firing && own.is_alive() && own.frozen == 0 && own.cooldown == 0;
@@ -66,13 +66,13 @@ pub(crate) fn fires(own: &mut Own) -> bool {
     fires
 }
 
-/// What a shot of `owner` meets first on its way, and after what part of it.
+/// The first hit of a shot of `owner` on its path, and the fraction of the path before it.
 pub(crate) fn first_met(from: At, motion: At, owner: u16, around: &impl Around) -> Option<(Met, i64)> {
     let mut first = first_tile(from, motion, around);
     let reach = SHOT_SPEED + RADIUS + SHOT_RADIUS;
     around.others(owner, from, reach, |number, at| {
         if let Some(part) = part_until(from, motion, at) {
-            // Of two at once, the lower number: whoever is told first.
+            // Of two at the same distance, the lower number, which is reported first.
             let sooner = match first {
                 Some((Met::Avatar(other), before)) => (part, number) < (before, other),
                 Some((Met::Tile(..), before)) => part < before,
@@ -86,14 +86,14 @@ pub(crate) fn first_met(from: At, motion: At, owner: u16, around: &impl Around) 
     first
 }
 
-/// The first solid tile on a way that is no longer than a tile.
+/// The first solid tile on a path that is no longer than a tile.
 fn first_tile(from: At, motion: At, around: &impl Around) -> Option<(Met, i64)> {
     let mut tile = from.map(|part| part.div_euclid(UNIT));
     if around.is_solid(tile[0], tile[1]) {
         return Some((Met::Tile(tile[0], tile[1]), 0));
     }
     let part = [0, 1].map(|axis| part_until_edge(from[axis], motion[axis]));
-    // At most one edge each way; across a corner both at once, in which case the columns come first.
+    // At most one edge per axis; through a corner both at once, in which case the columns come first.
     let axes = if part[0] <= part[1] { [0, 1] } else { [1, 0] };
     for axis in axes {
         if part[axis] > WHOLE {
@@ -107,7 +107,7 @@ fn first_tile(from: At, motion: At, around: &impl Around) -> Option<(Met, i64)> 
     None
 }
 
-/// After what part of a motion the next edge of a tile is crossed; more than a whole one if none is.
+/// The fraction of a motion before the next tile edge; more than a whole one if there is none.
 fn part_until_edge(from: i32, motion: i32) -> i64 {
     let within = from.rem_euclid(UNIT);
     let gap = match motion {
@@ -119,7 +119,7 @@ fn part_until_edge(from: i32, motion: i32) -> i64 {
     i64::from(gap) * WHOLE / i64::from(motion.abs())
 }
 
-/// After what part of a motion it comes to an avatar, if it does.
+/// The fraction of a motion before it touches an avatar, if it does.
 fn part_until(from: At, motion: At, avatar: At) -> Option<i64> {
     let reach = i64::from(RADIUS + SHOT_RADIUS);
     let to = way(from, avatar);
@@ -137,7 +137,7 @@ fn part_until(from: At, motion: At, avatar: At) -> Option<i64> {
     (part <= WHOLE).then_some(part)
 }
 
-/// Whether nothing stands between two places.
+/// Whether no structure is between two positions.
 pub(crate) fn is_in_sight(from: At, to: At, around: &impl Around) -> bool {
     let whole = way(from, to);
     let steps = whole[0].abs().max(whole[1].abs()) / (UNIT / 2) + 1;
@@ -148,7 +148,7 @@ pub(crate) fn is_in_sight(from: At, to: At, around: &impl Around) -> bool {
 }
 
 impl Arena {
-    /// Those whose trigger is held, and who have waited long enough.
+    /// Fires for all players whose trigger is held and whose cooldown is over.
     pub(crate) fn fire_all(&mut self) {
         for at in 0..self.people.len() {
             let Person { own, fired, .. } = &mut self.people[at];
@@ -162,7 +162,7 @@ impl Arena {
         }
     }
 
-    /// Numbers only grow. Should they ever run out, the air is cleared once.
+    /// Shot numbers only grow. If they ever run out, all shots are removed once.
     fn next_shot(&mut self) -> u32 {
         if self.next_shot == u32::MAX {
             self.shots.clear();
@@ -172,7 +172,7 @@ impl Arena {
         self.next_shot
     }
 
-    /// Moves every shot on, the oldest first.
+    /// Moves all shots, the oldest first.
     pub(crate) fn fly_all(&mut self) {
         let mut kept = 0;
         for index in 0..self.shots.len() {
@@ -185,7 +185,7 @@ impl Arena {
         self.shots.truncate(kept);
     }
 
-    /// Moves a shot on: whether it is still there.
+    /// Moves a shot. Returns whether it still exists.
     fn fly(&mut self, shot: &mut Shot) -> bool {
         let motion = towards(shot.aim, SHOT_SPEED);
         let Some((met, part)) = first_met(shot.at, motion, shot.owner, self) else {

@@ -1,40 +1,41 @@
-//! What a session of arena starts from.
+//! The setup of a session of arena.
 
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
 
 use crate::space::MAX_SIZE;
 
-/// The fewest tiles on a side of the map: room for a few spawns and some cover.
+/// The fewest tiles per side of the map: room for a few spawns and some cover.
 pub const MIN_SIZE: u16 = 16;
 
 /// The most seats: with bots, all numbers of players fit below two thousand.
 pub const MAX_SEATS: u16 = 1000;
 
-/// Bots have numbers from here on.
+/// The lowest number of a bot.
 pub const FIRST_BOT: u16 = MAX_SEATS;
 
 /// The points of a round in a quick room: some minutes with a handful of bots.
 pub const QUICK_POINTS: u16 = 10;
 
-/// How many bots are in a quick room, if there shall be some.
+/// The number of bots in a quick room, if it has bots.
 pub const QUICK_BOTS: u8 = 6;
 
-/// So many tiles there are for each player, at least: a screen then shows about a dozen others.
+/// The least number of tiles per player: a screen then shows about a dozen others.
 const TILES_EACH: u32 = 64;
 
-/// What a session starts from. Values out of range are taken as the nearest one in range.
+/// The setup of a session. Values out of range are clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Setup {
-    /// Where all randomness of the session comes from.
+    /// The seed of all randomness of the session.
     pub seed: u64,
-    /// How many tiles a side of the map has: [`MIN_SIZE`] to [`MAX_SIZE`]. More, if that is too tight for all seats.
+    /// The number of tiles per side of the map: [`MIN_SIZE`] to [`MAX_SIZE`]. It is raised if that is too small for all
+    /// seats.
     pub size: u16,
-    /// How many bots play.
+    /// The number of bots.
     pub bots: u8,
-    /// How many seats play: 1 to [`MAX_SEATS`]. Others only watch.
+    /// The number of seats that play: 1 to [`MAX_SEATS`]. Others only spectate.
     pub seats: u16,
-    /// Who has scored so often has won; nobody ever if this is zero.
+    /// The score that wins; zero if the game has no end.
     pub points: u16,
     /// Whether there are rocks as cover. Without them the map is bare.
     pub rocks: bool,
@@ -49,20 +50,20 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// A room to come into and play at once: round after round, on a map as small as it may be for so many, so that a player who
-    /// comes alone meets others soon.
+    /// A room to join and play at once: round after round, on a map of the minimum size, so that a player who is alone
+    /// soon meets others.
     pub fn quick(seed: u64, seats: u16, with_bots: bool) -> Setup {
         let bots = if with_bots { QUICK_BOTS } else { 0 };
         Setup { seed, size: MIN_SIZE, bots, seats, points: QUICK_POINTS, rocks: true, rounds: true }
     }
 }
 
-/// A setup within its range, as the state keeps it.
+/// A clamped setup, as part of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Rules {
-    /// [`Setup::seed`], for what bots fancy.
+    /// [`Setup::seed`], for the moods of bots.
     pub seed: u64,
-    /// How many tiles a side of the map has.
+    /// The number of tiles per side of the map.
     pub size: u16,
     /// [`Setup::bots`].
     pub bots: u8,
@@ -75,7 +76,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules that a setup means.
+    /// The rules of a setup.
     pub fn of(setup: &Setup) -> Rules {
         let seats = setup.seats.clamp(1, MAX_SEATS);
         let players = u32::from(seats) + u32::from(setup.bots);
@@ -89,7 +90,7 @@ impl Rules {
         (MIN_SIZE..=MAX_SIZE).contains(&self.size) && (1..=MAX_SEATS).contains(&self.seats)
     }
 
-    /// How many players there can be.
+    /// The largest number of players.
     pub(crate) const fn players(&self) -> usize {
         self.seats as usize + self.bots as usize
     }

@@ -1,4 +1,4 @@
-//! Where everything lies: units, tiles and directions. Integers only.
+//! Coordinates: units, tiles and directions. Integers only.
 //!
 //! The corner of the map is (0, 0), x grows to the right and y downwards, and [`UNIT`] units are the side of a tile.
 
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 /// The side of a tile.
 pub const UNIT: i32 = 256;
 
-/// The most tiles on a side of the map.
+/// The most tiles per side of the map.
 pub const MAX_SIZE: u16 = 512;
 
-/// A place or a motion, in units: to the right, and downwards.
+/// A position or a motion, in units: to the right, and downwards.
 pub type At = [i32; 2];
 
-/// How many directions there are, from the right over downwards.
+/// The number of directions, clockwise from the right.
 pub const TURN: u32 = 256;
 
-/// A square of the map, of the largest there can be: 0 to 511 both ways.
+/// A tile of the map, within the largest size: 0 to 511 along both axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "[u16; 2]", into = "[u16; 2]")]
 pub struct Tile {
@@ -30,13 +30,13 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// The tile in this column and row, if there can be one.
+    /// The tile in this column and row, if it is in range.
     pub const fn new(x: i32, y: i32) -> Option<Tile> {
         let end = MAX_SIZE as i32;
         if x >= 0 && y >= 0 && x < end && y < end { Some(Tile { y: y as u16, x: x as u16 }) } else { None }
     }
 
-    /// The tile that a place lies on.
+    /// The tile of a position.
     pub const fn of(at: At) -> Option<Tile> {
         Tile::new(at[0].div_euclid(UNIT), at[1].div_euclid(UNIT))
     }
@@ -56,12 +56,12 @@ impl Tile {
         [self.x as i16, self.y as i16]
     }
 
-    /// The place of its middle.
+    /// The position of its centre.
     pub const fn centre(self) -> At {
         [self.x() * UNIT + UNIT / 2, self.y() * UNIT + UNIT / 2]
     }
 
-    /// One number for it: what it is written as in an input, and the number of the structure on it.
+    /// Its number: its encoding in an input, and the number of the structure on it.
     pub const fn number(self) -> u32 {
         self.y as u32 * MAX_SIZE as u32 + self.x as u32
     }
@@ -89,7 +89,7 @@ impl TryFrom<[u16; 2]> for Tile {
     }
 }
 
-/// It is written as its column and row.
+/// The schema is that of its column and row.
 impl Schema for Tile {
     const SCHEMA: &'static NamedType = <[u16; 2]>::SCHEMA;
 }
@@ -106,7 +106,7 @@ impl fmt::Display for BadTile {
 
 impl core::error::Error for BadTile {}
 
-/// One in the table of sines.
+/// The fixed-point representation of one in the sine table.
 const ONE: i32 = 1 << 14;
 
 /// The sines of a quarter turn, from 0 to [`ONE`].
@@ -120,7 +120,7 @@ const SINES: [i32; 65] = {
     sines
 };
 
-/// The first terms of the series, in 30 bits after the point: off by less than a thousandth of a step of the table.
+/// The first terms of the series, with 30 fractional bits: the error is less than a thousandth of a step of the table.
 const fn sine(part: i64) -> i32 {
     const BITS: u32 = 30;
     const QUARTER_TURN: i64 = 1_686_629_713;
@@ -135,7 +135,7 @@ const fn sine(part: i64) -> i32 {
     ((sum + (1 << 15)) >> 16) as i32
 }
 
-/// The cosine and sine of a direction, of length [`ONE`].
+/// The cosine and sine of a direction, scaled to [`ONE`].
 const fn direction(aim: u8) -> At {
     let (quarter, part) = (aim / 64, (aim % 64) as usize);
     let (sin, cos) = (SINES[part], SINES[64 - part]);
@@ -147,7 +147,7 @@ const fn direction(aim: u8) -> At {
     }
 }
 
-/// A motion of some length, up to 65536, in a direction.
+/// A motion with a length up to 65536 in a direction.
 pub const fn towards(aim: u8, length: i32) -> At {
     let [x, y] = direction(aim);
     [rounded(x, length), rounded(y, length)]
@@ -157,10 +157,10 @@ const fn rounded(part: i32, length: i32) -> i32 {
     ((part as i64 * length as i64 + (ONE / 2) as i64) >> 14) as i32
 }
 
-/// The direction of a way; to the right if it leads nowhere.
+/// The direction of a vector; to the right if its length is zero.
 pub const fn aim_of(way: At) -> u8 {
     let (x, y) = (way[0] as i64, way[1] as i64);
-    // Turned back into the first quarter.
+    // Rotated into the first quarter.
     let (quarter, x, y) = match (x > 0 || (x == 0 && y == 0), y) {
         (true, 0..) => (0, x, y),
         (false, 1..) => (1, y, -x),
@@ -170,7 +170,7 @@ pub const fn aim_of(way: At) -> u8 {
     let (mut low, mut high) = (0, 64);
     while low < high {
         let middle = (low + high) / 2;
-        // Whether the way lies beyond half a step after this direction.
+        // Whether the vector lies more than half a step beyond this direction.
         let sin = (SINES[middle] + SINES[middle + 1]) as i64;
         let cos = (SINES[64 - middle] + SINES[63 - middle]) as i64;
         if cos * y > sin * x {
@@ -182,12 +182,12 @@ pub const fn aim_of(way: At) -> u8 {
     ((quarter * 64 + low) % 256) as u8
 }
 
-/// The square of a length, as far as numbers go.
+/// The squared length, saturating.
 pub(crate) const fn square([x, y]: At) -> i64 {
     (x as i64 * x as i64).saturating_add(y as i64 * y as i64)
 }
 
-/// The way from one place to another, as far as numbers go.
+/// The vector from one position to another, saturating.
 pub(crate) const fn way(from: At, to: At) -> At {
     [to[0].saturating_sub(from[0]), to[1].saturating_sub(from[1])]
 }

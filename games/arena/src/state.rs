@@ -1,4 +1,4 @@
-//! Everything that matters in a session of arena. The fields are open to look at; only a step should change them.
+//! The state of a session of arena. The fields are public for reading; only a step should change them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,102 +21,102 @@ use crate::space::{At, MAX_SIZE, Tile, UNIT};
 
 /// The state of a session of arena.
 ///
-/// Read from bytes, it is a state that some game could be in, as far as a step cares: from whomever it comes, stepping
-/// it does not panic.
+/// A deserialised state has been checked: whatever its source, stepping it does not panic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 #[serde(remote = "Self")]
 pub struct Arena {
-    /// How many steps there have been.
+    /// The number of steps so far.
     pub tick: Tick,
-    /// What is played.
+    /// The rules.
     pub rules: Rules,
-    /// The number of the player who has won this round.
+    /// The number of the winner of this round.
     pub won: Option<u16>,
-    /// Which round it is, and what it waits for.
+    /// The state of the round.
     pub round: Round,
-    /// Who is there, in the order of their numbers: those on seats, then bots.
+    /// All players, in the order of their numbers: those on seats, then bots.
     pub people: Vec<Person>,
-    /// Where they are from left to right, so that neighbours are found without asking everyone.
+    /// Their order from left to right, so that neighbours are found without comparing all pairs.
     pub by_x: Vec<Place>,
-    /// What stands where.
+    /// The structures of the map.
     pub map: Map,
-    /// What flies, the oldest first.
+    /// The shots, the oldest first.
     pub shots: Vec<Shot>,
     /// The number of the last shot.
     pub next_shot: u32,
-    /// What was asked for in the last step.
+    /// The build requests of the last step.
     pub asks: Vec<Ask>,
-    /// What happened in the last step.
+    /// The events of the last step.
     pub happened: Vec<Event>,
-    /// All randomness there is.
+    /// The source of all randomness.
     pub rng: Rng,
 }
 
-/// Someone who plays.
+/// A player or a bot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Person {
-    /// What their own screen predicts.
+    /// The state that the client predicts.
     pub own: Own,
-    /// How others push them in this step.
+    /// The push by others in this step.
     pub push: At,
-    /// What they might build.
+    /// The planned structure.
     pub plan: Option<Plan>,
-    /// How many they have shot.
+    /// The number of kills.
     pub score: u16,
-    /// How often they were shot.
+    /// The number of deaths.
     pub deaths: u16,
-    /// Who they are, among [`CHARACTERS`](crate::kept::CHARACTERS).
+    /// The index of the character among [`CHARACTERS`](crate::kept::CHARACTERS).
     pub character: u8,
-    /// What that character has done, here and elsewhere.
+    /// The record of that character, in all rooms.
     pub life: Life,
-    /// For how many more ticks the player is a newcomer, whom bots spare.
+    /// The remaining ticks in which the player is a newcomer, whom bots spare.
     pub newcomer: u16,
     /// Whether the player has fired a shot since joining: bots defend themselves.
     pub fired: bool,
 }
 
-/// All of a player that is decided by what they do themselves: a screen predicts it with the code of the step.
+/// The part of a player's state that depends only on the player's own inputs: the client predicts it with the code of
+/// the step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema, Entity)]
 #[entity(name = "own", feature = "movement")]
 pub struct Own {
     /// The number of the player: that of the seat, or of the bot.
     pub number: u16,
-    /// Where the avatar is.
+    /// The position of the avatar.
     #[entity(place)]
     pub at: At,
-    /// Where it looks.
+    /// Its aim.
     #[entity(turn = 256)]
     pub aim: u8,
-    /// Where it walks: the code of a [`Walk`].
+    /// Its walking direction: the code of a [`Walk`].
     pub walk: u8,
     /// Whether the trigger is held.
     pub firing: bool,
-    /// In how many ticks it may fire again.
+    /// The ticks until it may fire again.
     pub cooldown: u8,
-    /// What is left of it; nothing while it is dead.
+    /// Its remaining health; zero while it is dead.
     pub health: u8,
-    /// In how many ticks it lives again; zero while it is alive.
+    /// The ticks until it respawns; zero while it is alive.
     pub respawn: u8,
-    /// How many structures it has.
+    /// The number of its structures.
     pub built: u8,
-    /// In how many ticks it may build or take away again.
+    /// The ticks until it may build or remove again.
     pub busy: u8,
-    /// Where it did so last.
+    /// The tile of its last building action.
     pub touched: [i16; 2],
-    /// Whether it took away then.
+    /// Whether that action was a removal.
     pub removed: bool,
-    /// For how many more ticks nothing hurts it; a shot of its own ends that.
+    /// The remaining ticks of invulnerability; a shot of its own ends it.
     pub shield: u8,
-    /// In how many ticks the round begins: until then it neither walks nor shoots nor builds.
+    /// The ticks until the round begins: until then it neither walks nor shoots nor builds.
     pub frozen: u8,
 }
 
-/// Where someone is from left to right.
+/// A player's place in the order from left to right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Schema)]
 pub struct Place {
-    /// How far from the left.
+    /// The x coordinate.
     pub x: i32,
-    /// Who, among [`Arena::people`].
+    /// The index in [`Arena::people`].
     pub index: u16,
 }
 
@@ -126,71 +126,71 @@ pub struct Place {
 pub enum Event {
     /// A shot was fired.
     Shot {
-        /// Who fired.
+        /// The player who fired.
         by: u16,
-        /// From where.
+        /// The position of the player.
         at: At,
-        /// In which direction.
+        /// The direction.
         aim: u8,
     },
-    /// A shot met something.
+    /// A shot hit something.
     Hit {
-        /// Who fired.
+        /// The player who fired.
         by: u16,
-        /// Where it met.
+        /// The position of the hit.
         at: At,
-        /// Whom, if it was somebody.
+        /// The player who was hit, if any.
         victim: Option<u16>,
     },
-    /// Someone was shot dead.
+    /// A player was killed.
     Killed {
-        /// By whom.
+        /// The player who fired.
         killer: u16,
-        /// Who.
+        /// The player who was killed.
         victim: u16,
     },
     /// Something was built.
     Built {
-        /// By whom.
+        /// The builder.
         by: u16,
-        /// Where.
+        /// The tile.
         tile: Tile,
-        /// What.
+        /// The kind.
         kind: Kind,
     },
-    /// Something was shot down or taken away.
+    /// A structure was destroyed or removed.
     Destroyed {
-        /// Where.
+        /// The tile.
         tile: Tile,
-        /// What.
+        /// The kind.
         kind: Kind,
     },
-    /// Something was not built or taken away.
+    /// A request was denied.
     Refused {
-        /// Who asked for it.
+        /// The player.
         by: u16,
-        /// Where.
+        /// The tile.
         tile: Tile,
-        /// Why not.
+        /// The reason.
         why: Denied,
     },
-    /// Someone lives again.
+    /// A player lives again.
     Respawned {
-        /// Who.
+        /// The player.
         number: u16,
-        /// Where.
+        /// The position.
         at: At,
     },
-    /// A player has the points.
+    /// A player has won the round.
     RoundWon {
-        /// Who.
+        /// The winner.
         winner: u16,
-        /// Which round this was.
+        /// The number of the round.
         round: u16,
     },
-    /// Another round: the points are cleared, and everyone begins elsewhere.
+    /// Another round begins: the points are cleared, and all players respawn elsewhere.
     RoundBegan {
-        /// Which.
+        /// The number of the round.
         round: u16,
     },
 }
@@ -201,12 +201,12 @@ impl Own {
         self.respawn == 0
     }
 
-    /// Whether nothing hurts it.
+    /// Whether it is invulnerable.
     pub const fn is_shielded(&self) -> bool {
         self.is_alive() && self.shield > 0
     }
 
-    /// The same on a map: whoever tells it could say anything.
+    /// The same, clamped to the map: it may come from untrusted data.
     pub(crate) fn inside(self) -> Own {
         Own { at: self.at.map(|part| part.clamp(0, i32::from(MAX_SIZE) * UNIT)), ..self }
     }
@@ -234,12 +234,12 @@ impl Person {
 }
 
 impl Arena {
-    /// Whoever has a number: that of a seat, or [`FIRST_BOT`] and more for bots.
+    /// The player with this number: that of a seat, or [`FIRST_BOT`] and more for bots.
     pub fn person(&self, number: u16) -> Option<&Person> {
         self.people.get(self.find(number).ok()?)
     }
 
-    /// Whoever sits on a seat.
+    /// The player on a seat.
     pub fn at_seat(&self, seat: Seat) -> Option<&Person> {
         self.person(seat.index() as u16)
     }
@@ -248,7 +248,7 @@ impl Arena {
         self.people.binary_search_by_key(&number, |person| person.own.number)
     }
 
-    /// Whether everything is within the bounds in which a step keeps it.
+    /// Checks that all values are within the bounds that a step keeps.
     pub fn check(&self) -> Result<(), BadState> {
         let checks = [
             (self.rules.are_in_range(), BadState::Rules),
@@ -276,7 +276,7 @@ impl Arena {
             })
     }
 
-    /// Everyone is there once, where they are.
+    /// Whether the order has each player once, at its position.
     fn places_fit(&self) -> bool {
         let mut seen = vec![false; self.people.len()];
         let fits = |place: &Place| {
@@ -314,16 +314,16 @@ impl<'de> Deserialize<'de> for Arena {
     }
 }
 
-/// Why a state is none that a game could be in.
+/// Why a state is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadState {
     /// The size or the number of seats is out of range.
     Rules,
-    /// The round waits for longer than any does.
+    /// The wait of the round is too long.
     Round,
-    /// Something stands where nothing can, or the bits say otherwise.
+    /// A structure is invalid, or the bits do not match the structures.
     Map,
-    /// Someone is there who cannot be, or in a way they cannot be.
+    /// A player is invalid.
     People,
     /// The order from left to right is wrong.
     Places,
@@ -337,7 +337,7 @@ impl fmt::Display for BadState {
             BadState::Rules => "the size of the map or the number of seats is out of range",
             BadState::Round => "the round waits for longer than any round does",
             BadState::Map => "the map and what stands on it do not fit together",
-            BadState::People => "someone is there who cannot be, or in a way they cannot be",
+            BadState::People => "a player is invalid, or in an impossible state",
             BadState::Places => "the order of players from left to right is wrong",
             BadState::Shots => "a shot is outside the map, or too old, or out of order",
         })

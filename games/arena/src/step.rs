@@ -1,4 +1,4 @@
-//! One tick of arena: who is there, how they move, what they build, and what they shoot.
+//! One tick of arena: joins and inputs, movement, building, and shots.
 
 use alloc::vec::Vec;
 
@@ -61,7 +61,7 @@ impl Game for Arena {
         self.drop_left(inputs);
     }
 
-    /// The same walk, aim and trigger, and nothing asked for again: nobody builds twice.
+    /// The same walk, aim and trigger, without an action: a repeated action would build twice.
     fn guess(last: &Input) -> Input {
         last.going_on()
     }

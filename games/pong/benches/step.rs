@@ -1,4 +1,4 @@
-//! What a tick of pong costs, with a crowd of players and with bots alone, and what a replay does with each: step and hash.
+//! Benchmark of a tick of pong, with a crowd of players and with bots alone, and of what a replay does: step and hash.
 
 use divan::{Bencher, black_box};
 use sametick_pong::{Input, Pong, Setup, crowd};

@@ -88,7 +88,7 @@ fn watch(options: &Options) -> io::Result<()> {
     if drawn {
         write!(out, "\x1b[2J")?;
     }
-    // Nobody comes, so the five seconds in which bots wait for someone are not worth watching.
+    // No player joins, so the five seconds in which bots wait are skipped.
     while matches!(pong.phase, Phase::Waiting { .. }) {
         pong.step(&nobody);
     }

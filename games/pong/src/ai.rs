@@ -1,4 +1,4 @@
-//! The bots: they look now and then, misjudge what they see, and move as players do. Randomness is the state's.
+//! Bots: they look at intervals, misjudge what they see, and move as players do. Randomness comes from the state.
 
 use sametick_sim::{Rng, Seat};
 
@@ -8,28 +8,28 @@ use crate::setup::Skill;
 use crate::state::{Ball, Driver, Paddle, Phase, Pong};
 use crate::step::{PADDLE_GRIP, PADDLE_SPEED};
 
-/// How close to its aim a bot is content.
+/// A bot does not move if it is this close to its aim.
 const CONTENT: i32 = 2 * UNIT;
 
-/// Bots are gentle until a new player has seen so many points: a little less with each.
+/// The number of points until bots reach full strength against a new player: they become a little stronger with each.
 pub(crate) const GENTLE_POINTS: u8 = 5;
 
-/// How a bot of some skill differs from a perfect one.
+/// How a bot of a skill differs from a perfect player.
 pub(crate) struct Limits {
     /// The most it moves in a tick.
     pub speed: i32,
-    /// The fewest ticks between two looks at the ball. It is up to twice as many.
+    /// The fewest ticks between two looks at the ball. The most is twice that.
     look_ticks: u8,
-    /// From what part of the way across the court it sees a ball coming, in percent.
+    /// The part of the way across the court at which it sees a ball coming, in percent.
     sight_percent: i32,
-    /// How far it misjudges a ball that is right in front of it, at most.
+    /// The largest misjudgement of a ball right in front of it.
     error: i32,
-    /// How much more it misjudges for each unit that the ball is away, as a divisor.
+    /// The additional misjudgement per unit of distance, as a divisor.
     blur: i32,
 }
 
 impl Limits {
-    /// Of a bot at full strength.
+    /// The limits of a bot at full strength.
     const fn full(skill: Skill) -> Limits {
         let speed = PADDLE_SPEED;
         match skill {
@@ -39,7 +39,7 @@ impl Limits {
         }
     }
 
-    /// Of one that is gentle, from 0, full strength, to [`GENTLE_POINTS`]: half as fast, and twice as far off.
+    /// The limits of a gentle bot: from 0, full strength, to [`GENTLE_POINTS`], half as fast with twice the error.
     pub(crate) const fn of(skill: Skill, gentleness: u8) -> Limits {
         let (Limits { speed, look_ticks, sight_percent, error, blur }, points) =
             (Limits::full(skill), GENTLE_POINTS as i32);
@@ -54,7 +54,7 @@ impl Limits {
     }
 }
 
-/// Where a bot goes in this tick, and what it will remember.
+/// A bot's motion in this tick, and its new memory.
 pub(crate) fn think(
     wall: Wall,
     paddle: &Paddle,
@@ -74,7 +74,7 @@ pub(crate) fn think(
             let error = limits.error + arrival.distance / limits.blur;
             arrival.along + rng.between(-error, error)
         }
-        // Not our ball, or not yet: drift back towards the middle.
+        // The ball goes elsewhere, or is not seen yet: drift back towards the middle.
         _ => paddle.at / 2,
     };
     let reach = court.reach(wall);
@@ -86,8 +86,8 @@ pub(crate) fn think(
 /// A simple player for headless clients and tests.
 ///
 /// It always looks and judges exactly, but sees the ball only in its own half, and meets it with another part of its
-/// paddle every time, so that rallies between two of them end. It needs nothing but the state,
-/// and plays on any seat; on one that only watches it does nothing.
+/// paddle every time, so that rallies between two of them end. It uses only the state, and plays on any seat; on a
+/// spectator's seat it does nothing.
 pub fn autopilot(pong: &Pong, seat: Seat) -> Input {
     let court = pong.rules.court();
     let Some(wall) = Wall::of(seat).filter(|wall| court.is_open(*wall)) else {
@@ -96,7 +96,7 @@ pub fn autopilot(pong: &Pong, seat: Seat) -> Input {
     let paddle = pong.paddle(wall);
     let aim = match (pong.phase, arrival(wall, pong.ball, court)) {
         (Phase::Rally { hits, .. }, Some(arrival)) if arrival.is_within(50, wall, court) => {
-            // From one end of the paddle to the other, in five places.
+            // Five places from one end of the paddle to the other.
             let place = (i32::from(hits) * 7 + i32::from(seat.0) * 3) % 5 * 2 - 4;
             arrival.along + place * HALF_LENGTH / 6
         }
@@ -113,26 +113,26 @@ pub fn autopilot(pong: &Pong, seat: Seat) -> Input {
 
 /// The motion that brings a paddle to rest at `aim`, a place along its wall: for bots, fingers and mice.
 pub fn steer(paddle: &Paddle, aim: i32) -> Motion {
-    // Where it would come to rest if it were let go now.
+    // Where it would come to rest without further input.
     let rest = paddle.at + paddle.speed * paddle.speed.abs() / (2 * PADDLE_GRIP);
     let way = aim.saturating_sub(rest);
     if way.abs() <= CONTENT { Motion::Still } else { Motion::towards(way.signum()) }
 }
 
-/// Where a ball reaches the line of a wall, and how far it has to go until then.
+/// Where a ball reaches the line of a wall, and its distance to it.
 struct Arrival {
     along: i32,
     distance: i32,
 }
 
 impl Arrival {
-    /// Whether the ball has come so close, in percent of the way from one wall to the other.
+    /// Whether the ball has come this close, in percent of the way from one wall to the other.
     fn is_within(&self, percent: i32, wall: Wall, court: Court) -> bool {
         self.distance < court.line(wall) * 2 / 100 * percent
     }
 }
 
-/// Where the ball arrives, if it comes to this wall: straight, or off solid walls at its sides.
+/// The arrival of the ball, if it comes to this wall: straight, or off solid walls at its sides.
 fn arrival(wall: Wall, ball: Ball, court: Court) -> Option<Arrival> {
     let axis = wall.axis();
     let approach = ball.motion.on(axis) * wall.side();

@@ -1,8 +1,8 @@
-//! The ball in flight: swept from contact to contact, so that it passes through nothing however fast it is.
+//! The ball in flight: swept collision detection, so that it passes through nothing however fast it is.
 //!
 //! Inside the lines of the four walls ([`Court::line`]) the ball's centre moves straight. On a line it meets a solid
-//! wall, a paddle, or neither, and then it is lost. A motion is cut at the first line it reaches; what is left of the
-//! tick goes on from there, so a corner is nothing but two contacts in one tick.
+//! wall or a paddle; otherwise it is lost. A motion is cut at the first line it reaches and continues from there for
+//! the rest of the tick, so a corner is simply two contacts in one tick.
 
 use crate::court::{Axis, Court, HALF_LENGTH, Point, RADIUS, UNIT, Wall};
 use crate::state::{Ball, Paddle};
@@ -10,25 +10,25 @@ use crate::state::{Ball, Paddle};
 /// The speed of a serve, per tick: across the wide court in a second and a half.
 pub const SERVE_SPEED: i32 = 7 * UNIT / 2;
 
-/// The most the ball gets to, per tick: across the wide court in half a second.
+/// The largest speed of the ball, per tick: across the wide court in half a second.
 pub const MAX_SPEED: i32 = 9 * UNIT;
 
-/// What every return adds to the speed.
+/// The gain in speed with every return.
 const GROWTH: i32 = UNIT / 4;
 
-/// Added to that when the ball is met with the very end of a paddle.
+/// The additional gain when the ball is met with the very end of a paddle.
 const EDGE_GROWTH: i32 = UNIT / 4;
 
-/// So close to the next paddle's line a ball is in the corner between two paddles.
+/// A ball this close to the next paddle's line is in the corner between two paddles.
 const CORNER: i32 = 2 * RADIUS;
 
 /// More contacts than one tick can have: a corner has three at most, and the court is far wider than a tick's motion.
 const MAX_CONTACTS: usize = 4;
 
-/// A whole tick, in the parts in which what is left of one is counted.
+/// A whole tick, in the fractions in which the rest of a tick is measured.
 const WHOLE: i32 = 1 << 16;
 
-/// What the ball did in a contact.
+/// The kind of a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contact {
     /// It bounced off a solid wall.
@@ -39,7 +39,7 @@ pub enum Contact {
     Lost(Wall),
 }
 
-/// Moves the ball for one tick and tells of each contact, in order. After a loss it stays where it was lost.
+/// Moves the ball for one tick and reports each contact, in order. After a loss it stays where it was lost.
 pub fn fly(ball: &mut Ball, court: Court, paddles: &[Paddle; 4], mut tell: impl FnMut(Ball, Contact)) {
     let mut left = WHOLE;
     for _ in 0..MAX_CONTACTS {
@@ -80,7 +80,7 @@ fn advance(ball: &mut Ball, court: Court, left: &mut i32) -> Option<Wall> {
     let (across_x, across_y) =
         (crossing(ball.at, motion, court, Axis::X), crossing(ball.at, motion, court, Axis::Y));
     let first = match (across_x, across_y) {
-        // The gaps as shares of the motion, compared without dividing.
+        // Compares the gaps as fractions of the motion, without dividing.
         (Some(x), Some(y)) if i64::from(y.gap) * i64::from(x.of) < i64::from(x.gap) * i64::from(y.of) => y,
         (Some(x), _) => x,
         (None, Some(y)) => y,
@@ -96,7 +96,7 @@ fn advance(ball: &mut Ball, court: Court, left: &mut i32) -> Option<Wall> {
     Some(first.wall)
 }
 
-/// A line that is reached after `gap` of the `of` that the motion is long.
+/// A line that is reached after `gap` of the motion's length `of`.
 struct Crossing {
     wall: Wall,
     gap: i32,
@@ -135,7 +135,8 @@ fn meet(ball: &mut Ball, court: Court, wall: Wall, paddle: &Paddle) -> Contact {
     Contact::Hit(wall)
 }
 
-/// Between two paddles the ball is returned out of the corner; otherwise they would hand it to and fro.
+/// Between two paddles the ball is returned out of the corner; otherwise they would return it to each other without
+/// end.
 fn out_of_corner(slant: i32, along: i32, axis: Axis, court: Court) -> i32 {
     let next = Wall::towards(axis, along);
     let near = court.line(next) - along.abs() < CORNER;

@@ -1,4 +1,4 @@
-//! Pong in a session: which side is whose, how long it is played, and who has won.
+//! Pong in a session: the names of the sides, the points to win, and the outcome.
 
 use sametick_sim::contest::{Contest, Outcome, Score, SeatGroup, Wanted};
 
@@ -6,10 +6,10 @@ use crate::court::Wall;
 use crate::setup::{MAX_PLAYERS, MIN_PLAYERS, Setup, Skill};
 use crate::state::{Phase, Pong};
 
-/// The points that are played to, by scenario.
+/// The points that win, by scenario.
 const POINTS: [u8; 4] = [11, 5, 21, 11];
 
-/// One game after the other, until everybody has left.
+/// The scenario of endless games, until all players have left.
 const PRACTICE: &str = "practice";
 
 impl Contest for Pong {
@@ -39,7 +39,7 @@ impl Contest for Pong {
             points: self.paddle(wall).score.into(),
             won: wall == winner,
         };
-        // Of games one after the other, none is the last.
+        // Endless games have no outcome.
         self.rules.once.then(|| Outcome { scores: self.rules.court().open_walls().map(score).collect() })
     }
 }

@@ -1,4 +1,4 @@
-//! Where everything lies: units, walls, and the lines on which a ball is met. Integers only.
+//! The geometry of the court: units, walls, and the lines on which a ball is met. Integers only.
 //!
 //! The middle is (0, 0), x grows to the right and y downwards, and [`UNIT`] steps are one unit.
 
@@ -12,7 +12,7 @@ pub const UNIT: i32 = 1024;
 /// The ball's radius.
 pub const RADIUS: i32 = 4 * UNIT;
 
-/// How far the front of a paddle stands from its wall.
+/// The distance of a paddle's front from its wall.
 ///
 /// Paddles stop this far from a corner, so that two of them never overlap. Twice the radius is the most at which a
 /// ball that rolls along the neighbouring wall can still be reached.
@@ -24,7 +24,7 @@ pub const DEPTH: i32 = 4 * UNIT;
 /// Half the length of a paddle.
 pub const HALF_LENGTH: i32 = 20 * UNIT;
 
-/// A place or a motion, in steps.
+/// A position or a motion, in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Point {
     /// To the right.
@@ -91,7 +91,7 @@ impl Wall {
     /// All of them, in seat order.
     pub const ALL: [Wall; 4] = [Wall::Left, Wall::Right, Wall::Top, Wall::Bottom];
 
-    /// The wall's place in an array of walls.
+    /// The wall's index in an array of walls.
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -101,7 +101,7 @@ impl Wall {
         Seat(self as u16)
     }
 
-    /// The wall a seat would defend; none for seats that can only watch.
+    /// The wall that a seat defends; none for spectators' seats.
     pub fn of(seat: Seat) -> Option<Wall> {
         Wall::ALL.get(seat.index()).copied()
     }
@@ -163,25 +163,25 @@ impl Court {
         Wall::ALL.into_iter().filter(move |wall| self.is_open(*wall))
     }
 
-    /// How far from the middle the ball's centre is when it meets this wall's paddle, or the solid wall.
+    /// The distance of the ball's centre from the middle when it meets this wall's paddle, or the solid wall.
     pub const fn line(self, wall: Wall) -> i32 {
         let inset = if self.is_open(wall) { INSET } else { 0 };
         self.half().on(wall.axis()) - inset - RADIUS
     }
 
-    /// How far from the middle the ball's centre may get once it is lost.
+    /// The largest distance of the ball's centre from the middle once it is lost.
     pub const fn edge(self, wall: Wall) -> i32 {
         let radius = if self.is_open(wall) { 0 } else { RADIUS };
         self.half().on(wall.axis()) - radius
     }
 
-    /// How far from the middle of its wall a paddle can go, either way.
+    /// The largest distance of a paddle from the middle of its wall.
     pub const fn reach(self, wall: Wall) -> i32 {
         let corner = if self.players > 2 { INSET } else { 0 };
         self.half().on(wall.axis().other()) - corner - HALF_LENGTH
     }
 
-    /// Where the ball lies on the front of this wall's paddle at `along`.
+    /// The position of a ball at the front of this wall's paddle at `along`.
     pub(crate) const fn front(self, wall: Wall, along: i32) -> Point {
         Point::of(wall.axis(), wall.side() * self.line(wall), along)
     }

@@ -1,4 +1,4 @@
-//! Simulated players who come, go, press everything and are late: for tests, benchmarks and comparing platforms.
+//! Simulated players who join, leave, press everything and are late: for tests, benchmarks and platform comparisons.
 
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick};
 
@@ -6,12 +6,12 @@ use crate::input::{Input, Motion};
 use crate::setup::Setup;
 use crate::state::Pong;
 
-/// What a crowd on `seats` seats does in a tick. All chance comes from `rng`.
+/// The inputs of a crowd on `seats` seats in a tick. All randomness comes from `rng`.
 ///
-/// Most hold on to a motion for a while; now and then someone is late, leaves, comes back or is not there at all.
+/// Most keep a motion for a while; now and then a player is late, leaves, comes back or is absent.
 pub fn fill(tick: Tick, seats: u8, rng: &mut Rng, inputs: &mut Inputs<Input>) {
     for seat in (0..u16::from(seats)).map(Seat) {
-        // Whoever stays away does so for some seconds, each seat at its own times.
+        // An absent player stays away for some seconds, each seat at its own times.
         let away = (tick.0 / 400 + 3 * u32::from(seat.0)) % 5 == 4;
         if away {
             continue;

@@ -1,11 +1,12 @@
-//! What one player does in one tick: one byte.
+//! The input of a player in one tick: one byte.
 
 use core::fmt;
 
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
 
-/// What one player does in one tick: a motion along the wall, and buttons. One byte, each meaning written in one way.
+/// The input of a player in one tick: a motion along the wall, and buttons. One byte; each value has exactly one
+/// encoding.
 ///
 /// ```
 /// use sametick_pong::{Input, Motion};
@@ -48,7 +49,7 @@ impl Motion {
         }
     }
 
-    /// The motion of two keys; both together are none.
+    /// The motion of two keys; both together cancel out.
     pub const fn of_keys(less: bool, more: bool) -> Motion {
         Motion::towards(more as i32 - less as i32)
     }
@@ -61,7 +62,7 @@ impl Input {
     const REMATCH: u8 = 8;
     const ALL: u8 = 15;
 
-    /// Nothing at all.
+    /// No motion, no button.
     pub const NONE: Input = Input(0);
 
     /// A motion, no button.
@@ -73,13 +74,13 @@ impl Input {
         }
     }
 
-    /// And: ready, or let the ball go.
+    /// Adds the button for being ready and for serving.
     #[must_use]
     pub const fn and_serve(self) -> Input {
         Input(self.0 | Input::SERVE)
     }
 
-    /// And: another game.
+    /// Adds the button for another game.
     #[must_use]
     pub const fn and_rematch(self) -> Input {
         Input(self.0 | Input::REMATCH)
@@ -90,7 +91,7 @@ impl Input {
         Motion::of_keys(self.0 & Input::LESS != 0, self.0 & Input::MORE != 0)
     }
 
-    /// Whether the player is ready, or lets the ball go.
+    /// Whether the player is ready, or serves.
     pub const fn serves(self) -> bool {
         self.0 & Input::SERVE != 0
     }
@@ -110,7 +111,7 @@ impl TryFrom<u8> for Input {
     }
 }
 
-/// A byte that no input is written as.
+/// A byte that encodes no input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadInput(pub u8);
 

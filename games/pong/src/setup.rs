@@ -1,4 +1,4 @@
-//! What a session of pong starts from.
+//! The setup of a session of pong.
 
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -11,27 +11,27 @@ pub const MIN_PLAYERS: u8 = 2;
 pub const MAX_PLAYERS: u8 = 4;
 /// The most points a game can be played to: two digits on every screen.
 pub const MAX_POINTS: u8 = 50;
-/// The largest lead that can be asked for.
+/// The largest lead that can be required.
 pub const MAX_LEAD: u8 = 5;
 /// At this score a game is won whatever the lead, so that every game ends.
 pub const MAX_SCORE: u8 = 99;
 
-/// What a session starts from. Values out of range are taken as the nearest one in range.
+/// The setup of a session. Values out of range are clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Setup {
-    /// Where all randomness of the session comes from.
+    /// The seed of all randomness of the session.
     pub seed: u64,
-    /// How many walls are defended: [`MIN_PLAYERS`] to [`MAX_PLAYERS`].
+    /// The number of defended walls: [`MIN_PLAYERS`] to [`MAX_PLAYERS`].
     pub players: u8,
     /// The points that win a game: 1 to [`MAX_POINTS`].
     pub points: u8,
-    /// How many points more than anyone else a winner needs: 1 to [`MAX_LEAD`]; 2 is as in table tennis.
+    /// How many points more than every other a winner needs: 1 to [`MAX_LEAD`]; 2 is as in table tennis.
     pub lead: u8,
     /// Whether bots play for empty seats.
     pub bots: bool,
-    /// How well they do.
+    /// The skill of the bots.
     pub skill: Skill,
-    /// Whether one game is played, which begins by itself: somebody has started it already, and will see how it has ended.
+    /// Whether only one game is played, which begins by itself: the session has started it, and shows its outcome.
     pub once: bool,
 }
 
@@ -41,7 +41,7 @@ impl Default for Setup {
     }
 }
 
-/// How well bots play: how often they look, and how well they judge where the ball will be.
+/// The skill of bots: how often they look, and how well they judge where the ball will be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum Skill {
     /// For a first game.
@@ -53,7 +53,7 @@ pub enum Skill {
     Hard,
 }
 
-/// A setup within its range, as the state keeps it.
+/// A clamped setup, as part of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Rules {
     /// [`Setup::players`].
@@ -71,7 +71,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules that a setup means.
+    /// The rules of a setup.
     pub fn of(setup: &Setup) -> Rules {
         Rules {
             players: setup.players.clamp(MIN_PLAYERS, MAX_PLAYERS),
@@ -83,7 +83,7 @@ impl Rules {
         }
     }
 
-    /// The court they are played on.
+    /// The court of these rules.
     pub const fn court(&self) -> Court {
         Court::new(self.players)
     }

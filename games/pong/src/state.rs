@@ -1,4 +1,4 @@
-//! Everything that matters in a game of pong. The fields are open to look at; only a step should change them.
+//! The state of a game of pong. The fields are public for reading; only a step should change them.
 
 use core::fmt;
 
@@ -15,71 +15,70 @@ use crate::step::{COUNTDOWN_TICKS, GREETED_TICKS, PADDLE_SPEED, RATE};
 
 /// The state of a session of pong.
 ///
-/// Read from bytes, it is a state that some game could be in, as far as a step cares: from whomever it comes, stepping
-/// it does not panic.
+/// A deserialised state has been checked: whatever its source, stepping it does not panic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 #[serde(remote = "Self")]
 pub struct Pong {
-    /// How many steps there have been.
+    /// The number of steps so far.
     pub tick: Tick,
-    /// What is played.
+    /// The rules.
     pub rules: Rules,
-    /// What is going on.
+    /// The phase of the game.
     pub phase: Phase,
     /// The ball, which is in play only in a rally.
     pub ball: Ball,
-    /// How many ticks of counting down are left before the next serve. They pass while the ball is held.
+    /// The remaining ticks of the countdown before the next serve. They pass while the ball is held.
     pub countdown: u16,
-    /// The paddles, by wall. Those of solid walls do nothing.
+    /// The paddles, by wall. Those of solid walls are unused.
     pub paddles: [Paddle; 4],
-    /// The last things that happened, the oldest first: for the ear and the eye, see [`Pong::events_since`].
+    /// The last events, the oldest first: for sounds and effects, see [`Pong::events_since`].
     pub events: [Option<Event>; 4],
-    /// All randomness there is.
+    /// The source of all randomness.
     pub rng: Rng,
 }
 
-/// What is going on. Every phase counts its own ticks.
+/// The phase of the game. Every phase counts its own ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum Phase {
-    /// Until enough players are there and ready.
+    /// Waiting until enough players are present and ready.
     Waiting {
-        /// Who will serve.
+        /// The next server.
         server: Wall,
-        /// For how long so far.
+        /// The ticks so far.
         ticks: u16,
     },
     /// The ball sticks to a paddle.
     Serving {
-        /// Whose paddle.
+        /// The server.
         server: Wall,
-        /// For how long so far.
+        /// The ticks so far.
         ticks: u16,
     },
     /// The ball is in play.
     Rally {
-        /// Who served.
+        /// The server.
         server: Wall,
-        /// Who touched the ball last.
+        /// The player who touched the ball last.
         striker: Wall,
-        /// Who else touched it last, or would have been next.
+        /// The player who touched it before that, or would have been next.
         rival: Wall,
-        /// How often it was returned.
+        /// The number of returns.
         hits: u16,
-        /// For how long so far.
+        /// The ticks so far.
         ticks: u16,
     },
     /// A short pause after a ball was lost, or after a let.
     Pause {
-        /// Who serves next.
+        /// The next server.
         server: Wall,
-        /// For how long so far.
+        /// The ticks so far.
         ticks: u16,
     },
     /// The game is won.
     Over {
-        /// By whom.
+        /// The winner.
         winner: Wall,
-        /// For how long so far.
+        /// The ticks so far.
         ticks: u16,
     },
 }
@@ -87,46 +86,46 @@ pub enum Phase {
 /// The ball.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Ball {
-    /// Where its centre is.
+    /// The position of its centre.
     pub at: Point,
-    /// How far it moves in a tick.
+    /// Its motion in a tick.
     pub motion: Point,
 }
 
 /// One player's paddle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Paddle {
-    /// Where its middle is, along the wall.
+    /// The position of its middle, along the wall.
     pub at: i32,
-    /// How far it moves in a tick.
+    /// Its motion in a tick.
     pub speed: i32,
-    /// Who moves it.
+    /// What moves it.
     pub driver: Driver,
-    /// Whether its player wants the game to go on, where the game waits for that.
+    /// Whether its player wants the game to continue, where the game waits for that.
     pub ready: bool,
     /// The points of this game.
     pub score: u8,
-    /// How many points its player has seen made since sitting down, as far as bots care.
+    /// The number of points made since its player joined, for the strength of bots.
     pub seen: u8,
-    /// In how many ticks a player who sits down here may make others wait again.
+    /// The ticks until another join on this seat may delay the others again.
     pub greeted: u16,
 }
 
-/// Who moves a paddle.
+/// What moves a paddle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub enum Driver {
-    /// Nobody: it stands still.
+    /// Nothing: it stands still.
     Nobody,
-    /// Whoever sits on the seat.
+    /// The player on the seat.
     Player {
-        /// The motion that goes on until another one arrives.
+        /// The motion that continues until another one arrives.
         held: Motion,
     },
     /// A bot, because the seat is empty.
     Bot {
-        /// Where it wants to be.
+        /// The position it aims for.
         aim: i32,
-        /// In how many ticks it looks again.
+        /// The ticks until it looks again.
         look_in: u8,
     },
 }
@@ -136,9 +135,9 @@ pub enum Driver {
 pub struct Event {
     /// The tick it happened in.
     pub tick: Tick,
-    /// Where the ball was.
+    /// The position of the ball.
     pub at: Point,
-    /// What it was.
+    /// The kind of event.
     pub what: What,
 }
 
@@ -160,7 +159,7 @@ pub enum What {
 }
 
 impl Pong {
-    /// The points of a seat; none for seats that only watch.
+    /// The points of a seat; none for spectators' seats.
     pub fn score(&self, seat: Seat) -> Option<u8> {
         let wall = Wall::of(seat).filter(|wall| self.rules.court().is_open(*wall))?;
         Some(self.paddle(wall).score)
@@ -176,9 +175,9 @@ impl Pong {
         }
     }
 
-    /// What happened after `tick`, the oldest first; of more than four things in that time, the last four.
+    /// The events after `tick`, the oldest first; the last four if there were more.
     ///
-    /// A screen that shows a state after one of tick N asks for what happened since N.
+    /// A screen that shows a state after one of tick N asks for the events since N.
     pub fn events_since(&self, tick: Tick) -> impl Iterator<Item = &Event> {
         self.events.iter().flatten().filter(move |event| event.tick > tick)
     }
@@ -197,7 +196,7 @@ impl Pong {
         self.events[3] = Some(Event { tick: self.tick, at: self.ball.at, what });
     }
 
-    /// Whether everything is within the bounds in which a step keeps it.
+    /// Checks that all values are within the bounds that a step keeps.
     pub fn check(&self) -> Result<(), BadState> {
         if !self.rules.are_in_range() {
             return Err(BadState::Rules);
@@ -283,12 +282,12 @@ impl<'de> Deserialize<'de> for Pong {
     }
 }
 
-/// Why a state is none that a game could be in.
+/// Why a state is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadState {
     /// Players, points or lead are out of range.
     Rules,
-    /// Someone is named who does not play, or the countdown is too long.
+    /// A wall without a player is named, or the countdown is too long.
     Phase,
     /// The ball is outside, or too fast.
     Ball,

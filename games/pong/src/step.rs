@@ -1,4 +1,4 @@
-//! One tick of pong: who is there, how the paddles move, and what the phase makes of it.
+//! One tick of pong: joins and inputs, paddles, and the phases of the game.
 
 use sametick_sim::{BuildId, Game, Inputs, Rng, Tick, TickRate};
 
@@ -9,33 +9,33 @@ use crate::input::{Input, Motion};
 use crate::setup::{MAX_SCORE, Rules, Setup};
 use crate::state::{Ball, Driver, Paddle, Phase, Pong, What};
 
-/// The most a paddle moves in a tick: slower than a fast ball at a steep angle, or nobody would ever miss.
+/// The largest motion of a paddle in a tick: slower than a fast ball at a steep angle, or players would never miss.
 pub(crate) const PADDLE_SPEED: i32 = 4 * UNIT;
 
-/// How much its speed can change in a tick: full speed within four ticks.
+/// The largest change of its speed in a tick: full speed within four ticks.
 pub(crate) const PADDLE_GRIP: i32 = UNIT;
 
 /// How many ticks a second.
 pub(crate) const RATE: TickRate = TickRate::hz(60);
 
-/// Before the first serve of a game, and before the next one after a player has come: three seconds.
+/// The countdown before the first serve of a game, and before the next one after a player has joined: three seconds.
 pub(crate) const COUNTDOWN_TICKS: u16 = 180;
-/// While others play, those who sit down on one seat make them wait at most once in this time: a minute.
+/// During a game, joins on one seat delay the others at most once in this time: a minute.
 pub(crate) const GREETED_TICKS: u16 = 3600;
 
-/// How long the ball sticks at least, so that a button held since the last serve does not serve again at once.
+/// The least time that the ball sticks, so that a button held since the last serve does not serve again at once.
 const SERVE_EARLIEST_TICKS: u16 = 20;
-/// When a bot serves.
+/// The time after which a bot serves.
 const SERVE_BOT_TICKS: u16 = 50;
-/// When the ball goes by itself.
+/// The time after which the ball is served automatically.
 const SERVE_LATEST_TICKS: u16 = 180;
-/// Between a point and the next serve: long enough to see who made it.
+/// The time between a point and the next serve: long enough to see which player made it.
 const PAUSE_TICKS: u16 = 60;
-/// How long the winner is shown at least.
+/// The least time for which the winner is shown.
 const OVER_TICKS: u16 = 60;
-/// After this time with nobody there, bots begin a game among themselves.
+/// Without players, bots begin a game among themselves after this time.
 const IDLE_TICKS: u16 = 300;
-/// A game that is played once begins after this time: long enough for those who come together.
+/// A game that is played once begins after this time: long enough for players who join together.
 const ONCE_TICKS: u16 = 120;
 /// A rally of a whole minute is a let, so that even perfect players cannot play one for ever.
 pub const RALLY_MAX_TICKS: u16 = 3600;
@@ -79,15 +79,15 @@ impl Game for Pong {
         }
     }
 
-    /// The same motion, and no button again: nobody serves twice.
+    /// The same motion, without buttons: a repeated button would serve twice.
     fn guess(last: &Input) -> Input {
         Input::moving(last.motion())
     }
 }
 
-/// Who is there.
+/// Players on their seats.
 impl Pong {
-    /// Takes in who sits at a wall and what they do. What they pressed is the answer.
+    /// Handles the player at a wall. Returns the player's input.
     fn sit(&mut self, wall: Wall, inputs: &Inputs<Input>) -> Input {
         let paddle = self.paddle_mut(wall);
         paddle.greeted = paddle.greeted.saturating_sub(1);
@@ -108,8 +108,8 @@ impl Pong {
         row.input.unwrap_or(Input::NONE)
     }
 
-    /// A player has come: the next serve waits for a countdown. Others are made to wait for one seat only now and then, or
-    /// somebody could keep them from playing by coming again and again.
+    /// A player has joined: the next serve waits for a countdown. Joins on one seat delay the others only now and then,
+    /// or a player could keep them from playing by joining again and again.
     fn greet(&mut self, wall: Wall) {
         let mut others = self.rules.court().open_walls().filter(|other| *other != wall);
         let is_alone = !others.any(|other| self.paddle(other).has_player());
@@ -119,7 +119,7 @@ impl Pong {
         }
     }
 
-    /// Nobody sits here any more: a bot goes on from the place and motion the paddle has.
+    /// The seat is empty: a bot continues from the position and motion of the paddle.
     fn vacate(&mut self, wall: Wall) {
         let bots = self.rules.bots;
         let paddle = self.paddle_mut(wall);
@@ -127,7 +127,7 @@ impl Pong {
         paddle.ready = false;
     }
 
-    /// A button means what the phase makes of it.
+    /// Handles buttons, depending on the phase.
     fn press(&mut self, wall: Wall, input: Input) {
         match self.phase {
             Phase::Waiting { .. } if input.serves() => self.paddle_mut(wall).ready = true,
@@ -167,14 +167,14 @@ impl Pong {
         *self.paddle_mut(wall) = paddle;
     }
 
-    /// How gentle bots are: for whichever player has seen the fewest points.
+    /// The gentleness of bots: set by the player who has seen the fewest points.
     fn gentleness(&self) -> u8 {
         let walls = self.rules.court().open_walls().map(|wall| self.paddle(wall));
         let newest = walls.filter(|paddle| paddle.has_player()).map(|paddle| paddle.seen).min();
         GENTLE_POINTS - newest.unwrap_or(GENTLE_POINTS)
     }
 
-    /// Whether a ball may be served: every wall has somebody to defend it.
+    /// Whether a ball may be served: every wall has a player or bot to defend it.
     fn is_manned(&self) -> bool {
         self.rules.bots || self.is_full()
     }
@@ -183,7 +183,7 @@ impl Pong {
         self.rules.court().open_walls().all(|wall| self.paddle(wall).has_player())
     }
 
-    /// Whether everyone present wants to go on. If nobody is present, bots do after a while.
+    /// Whether all present players want to continue. Without players, bots do after a while.
     fn is_agreed(&self, ticks: u16) -> bool {
         let mut present = self
             .rules
@@ -225,7 +225,7 @@ impl Pong {
         }
     }
 
-    /// The next serve, or waiting for those who are needed for it.
+    /// Goes on to the next serve, or waits for the players it needs.
     fn take_ball(&mut self, server: Wall) {
         if self.is_manned() {
             self.enter(Phase::Serving { server, ticks: 0 });

@@ -1,15 +1,15 @@
-//! A state as a screen wants it: floats, and between two ticks. Never used in a step.
+//! Drawing data of a state, in floats, interpolated between two ticks. Never used in a step.
 
 use crate::ball::MAX_SPEED;
 use crate::court::{DEPTH, HALF_LENGTH, INSET, Point, RADIUS, UNIT, Wall};
 use crate::state::{Phase, Pong};
 
-/// What to draw, in units, from the middle of the court: x to the right, y downwards.
+/// Drawing data, in units, from the middle of the court: x to the right, y downwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
     /// Half the size of the court.
     pub half: [f32; 2],
-    /// The ball's centre, where there is one to see.
+    /// The ball's centre, if it is visible.
     pub ball: Option<[f32; 2]>,
     /// The ball's radius.
     pub radius: f32,
@@ -27,14 +27,14 @@ pub struct Bar {
 }
 
 impl View {
-    /// A state as it is.
+    /// The drawing data of a state.
     pub fn of(pong: &Pong) -> View {
         View::between(pong, pong, 1.0)
     }
 
-    /// From `before` (0.0) to `after` (1.0), two states of one session in that order.
+    /// Interpolates from `before` (0.0) to `after` (1.0), two states of one session in that order.
     ///
-    /// What moved further than anything moves by itself, such as the ball at a serve, is where it is `after`.
+    /// An object that moved further than it can by itself, such as the ball at a serve, is shown where it is `after`.
     pub fn between(before: &Pong, after: &Pong, part: f32) -> View {
         let ticks = i32::try_from(after.tick.ticks_since(before.tick)).unwrap_or(i32::MAX);
         let most = MAX_SPEED.saturating_mul(ticks);

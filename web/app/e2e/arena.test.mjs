@@ -1,4 +1,4 @@
-// People and programs in an arena: where the server decides, and where everybody computes everything.
+// Pages and native bots in an arena: in a room, and in lockstep.
 
 import assert from "node:assert/strict";
 import { Fighter, KIND, PRACTICE } from "./fighter.mjs";
@@ -13,7 +13,7 @@ async function enters(stage, name, address, look) {
   return { player, fighter, ...(await fighter.lives()) };
 }
 
-/** What somebody on this seat has of a kind. */
+/** The shapes of a kind that the player on this seat has. */
 const of = (seat, ...kinds) => ({ shapes }) => shapes.some(({ kind, tint }) => tint === seat && kinds.includes(kind));
 
 for (const route of ["websocket", "webtransport"]) {

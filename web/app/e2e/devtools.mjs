@@ -1,5 +1,5 @@
-// A browser without a test driver, spoken to over its own debugging pipe. A driver keeps every page visible and awake;
-// here a page can be hidden and frozen as a browser does it to a tab that nobody looks at.
+// A browser without a test driver, controlled over its debugging pipe. A driver keeps every page visible and awake;
+// here a page can be hidden and frozen as a browser does it to a background tab.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-// Connections fail, in every way they do, and people are back where they were.
+// Connections fail in various ways, and players resume where they were.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

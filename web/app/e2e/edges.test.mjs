@@ -1,4 +1,4 @@
-// Where sessions and addresses end: a seat that waits, a game that everybody has left, a link to nothing.
+// Edge cases of sessions and addresses: a kept seat, a deserted game, a link to nothing.
 
 import assert from "node:assert/strict";
 import { Member } from "./member.mjs";
@@ -82,7 +82,7 @@ story("a link to no session, and an address that leads nowhere, say so and lead 
   await page.goto(server.address + NO_SESSION);
   assert.match(await ada.sent("no-session"), /There is no such session/);
   assert.equal(await page.getByText("You are invited").count(), 0);
-  // A secret session looks the same to strangers; whoever has its password says so.
+  // An unlisted session with a password looks the same; a player with the password says so.
   await ada.element("has-password").click();
   await ada.joins("open sesame");
   await ada.sent("not-found");

@@ -1,23 +1,23 @@
-// Somebody in an arena: what they see of it, and what they do with keys, mouse and thumbs. Their map is bare, so a straight way leads
-// everywhere and a shot flies until it meets somebody; what they do next is decided by what they see, not by how long they waited.
+// A player in an arena: what they see, and what they do with keys, mouse and thumbs. The map is bare, so a straight way leads
+// everywhere and a shot flies until it hits a player; the next action depends on what they see, not on how long they waited.
 
 import { until } from "./until.mjs";
 
 export const KIND = { avatar: 3, wall: 4, crate: 5, preview: 6, bad_preview: 7, projectile: 8, rock: 11 };
 
-/** The same bare map each time, which goes on without an end; nobody is there but those who come. */
+/** The same bare map each time, without an end and without bots. */
 export const PRACTICE = "bots=no&scenario=practice&seed=7";
 
-/** The same, until somebody has three points. */
+/** The same, until a player has three points. */
 export const FIELD = "bots=no&scenario=field&seed=7";
 
-/** So near to the middle of the map nobody has to walk any more to have the same room on all sides. */
+/** So near to the middle of the map there is enough room on all sides. */
 const MIDDLE = 2;
 
 /** Shots fly farther than this. */
 const RANGE = 9;
 
-/** Somebody who has not moved for so many frames stands still. */
+/** A player who has not moved for this many frames stands still. */
 const STILL_FRAMES = 12;
 
 export class Fighter {
@@ -123,7 +123,7 @@ export class Fighter {
     return { x: x + 0.5, y: Math.floor(own.y) + 0.5 };
   }
 
-  /** Points at a tile to build there until somebody has found that: what is pointed at is told with the next input. */
+  /** Points at a tile to build there until the condition holds: the pointed tile is sent with the next input. */
   async plans(tile, other) {
     await other.finds("what is planned", async ({ shapes }) => {
       if (shapes.some(({ kind, x, y }) => kind === KIND.preview && x === tile.x && y === tile.y)) return true;
@@ -146,7 +146,7 @@ export class Fighter {
     return { ...scene, tile };
   }
 
-  /** Follows somebody and shoots at them until this is so. */
+  /** Follows a player and shoots at them until the condition holds. */
   async hunts(what, is_so, options = { timeout_ms: 90_000 }) {
     // A button counts where it goes down: on the map.
     await this.aim();

@@ -1,4 +1,4 @@
-// Who somebody is outlives a reload, another tab, and the server.
+// A player's identity survives a reload, another tab, and a restart of the server.
 
 import assert from "node:assert/strict";
 import { Fighter, KIND, PRACTICE } from "./fighter.mjs";
@@ -7,7 +7,7 @@ import { story } from "./story.mjs";
 
 const arena = (server) => `${server.address}/play/arena/den?${PRACTICE}`;
 
-/** So far may somebody have been moved who was not moved: what is drawn is between two places. */
+/** The distance that an unmoved player may seem to have moved: drawn positions are interpolated. */
 const SAME_PLACE = 0.3;
 
 async function enters(stage, name, address) {
@@ -90,16 +90,16 @@ story("a second tab takes over, the first says so and waits to be asked", async 
   assert.equal(stored, 1, "there is one secret");
 });
 
-story("a token that nobody was given makes somebody new, who is told so", async (stage) => {
+story("a token that was never issued makes a new player, who is told so", async (stage) => {
   const server = await stage.server();
   const ada = await stage.player("ada", `${server.address}/`);
   await ada.page.evaluate(() => localStorage.setItem("sametick.token", "0123456789abcdef".repeat(2)));
   await ada.page.goto(arena(server));
-  await ada.element("somebody-new").getByText("You come as somebody new").waitFor();
+  await ada.element("new-player").getByText("You join as a new player").waitFor();
   await new Fighter(ada).lives();
   await ada.page.reload();
   await new Fighter(ada).lives();
-  assert.equal(await ada.element("somebody-new").count(), 0);
+  assert.equal(await ada.element("new-player").count(), 0);
 });
 
 story("where players sign in, the page says where, and takes a token from the site around it", async (stage) => {
@@ -112,6 +112,6 @@ story("where players sign in, the page says where, and takes a token from the si
   await ada.page.goto(arena(server));
   await ada.element("failure").getByText("no login form of its own").waitFor();
   await ada.page.evaluate(() => (location.hash = `#token=${"ab".repeat(16)}`));
-  await ada.element("somebody-new").waitFor();
+  await ada.element("new-player").waitFor();
   assert.doesNotMatch(ada.page.url(), /token/);
 });

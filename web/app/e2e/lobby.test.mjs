@@ -1,4 +1,4 @@
-// Strangers find each other, sit down, play, lose their connection, come back, and play again.
+// Players find a session, take seats, play, lose their connection, return, and play again.
 
 import assert from "node:assert/strict";
 import { Member, direct, own } from "./member.mjs";
@@ -91,7 +91,7 @@ story("two play, one is cut off and returns to the same seat", async (stage) => 
   await bob.player.sees("ada back", ({ session }) => !session.view.people.some(({ away }) => away));
 });
 
-story("whoever closes the tab of a full game finds the way back in the lobby and on the first page, and is not asked for the password", async (stage) => {
+story("a player who closed the tab of a full game returns from the lobby and the first page without the password", async (stage) => {
   const { server, ada, bob, before, link } = await twoPlay(stage, { password: PASSWORD });
   const context = ada.player.page.context();
   const opens = async (name, address) => {
@@ -170,7 +170,7 @@ function tokensOf(members) {
   return Promise.all(members.map((member) => member.token()));
 }
 
-/** The port of the host that somebody's session is at. */
+/** The port of the host of a member's session. */
 function hostOf({ session }) {
   return Number(session.address.split(":").at(-1));
 }
@@ -179,7 +179,7 @@ story("a host that is asked to end hands its session to another one, and the gam
   const { server, ada, bob, link, before } = await twoPlay(stage);
   const port = hostOf(before[0]);
   await server.endHost(port, "SIGTERM");
-  // Whoever loads the page anew meanwhile finds the way, too.
+  // A player who reloads the page meanwhile finds the new host, too.
   await bob.player.page.reload();
   for (const [seat, member] of [ada, bob].entries()) {
     await member.player.sees("another host", ({ session }) => session?.view && hostOf({ session }) !== port);
@@ -215,7 +215,7 @@ story("a reload comes back to the seat, and a second tab takes over until it is 
   assert.ok(token && !kept.includes(token), "what brings a tab back is that tab's alone");
 });
 
-story("what is pressed is done once: a seat is taken, and whoever comes back to the page is asked", async (stage) => {
+story("a button acts once: it takes a seat, and a player who comes back to the page is asked", async (stage) => {
   const server = await stage.server();
   const ada = await comes(stage, "ada", `${server.address}/lobby`);
   await ada.creates();
@@ -237,7 +237,7 @@ story("what is pressed is done once: a seat is taken, and whoever comes back to 
   await bob.sent("door");
 });
 
-story("whoever runs a session changes it, asks somebody to leave, and keeps them out", async (stage) => {
+story("the creator changes a session, kicks a player, and bans them", async (stage) => {
   const server = await stage.server();
   const ada = await comes(stage, "ada", `${server.address}/lobby`);
   await ada.creates();

@@ -1,4 +1,4 @@
-// A server with a passphrase: who knows it gets in, and so does who was invited.
+// A server with a passphrase: players who know it can join, and so can invited ones.
 
 import assert from "node:assert/strict";
 import { story } from "./story.mjs";

@@ -91,7 +91,7 @@ async function gather(stage, game, mode, way) {
   if (game === "pong") await playAgain(ada, bob);
 }
 
-/** A rematch has everybody on their seats, and begins when somebody is ready. */
+/** A rematch has all members on their seats, and begins when one is ready. */
 async function playAgain(ada, bob) {
   await bob.element("waits").waitFor();
   await ada.element("rematch").click();
@@ -127,7 +127,7 @@ async function playArena(ada, bob, is_over) {
   return seen;
 }
 
-/** The points of everybody who plays, in the order of seats. */
+/** The points of all players, in the order of seats. */
 function standings(hud) {
   if (hud.game === "pong") return points(hud) > 0 ? scores(hud).split(":").map(Number) : [0];
   return [...hud.players].sort((one, other) => one.seat - other.seat).map(({ score }) => score);

@@ -1,4 +1,4 @@
-// Somebody in a session that people gather in: what they press on its page, and what they see there.
+// A member of a lobby session: what they press on its page, and what they see there.
 
 import { PROXY_IP, SERVER_IP } from "./ports.mjs";
 import { until } from "./until.mjs";
@@ -23,7 +23,7 @@ export class Member {
     await this.gathers();
   }
 
-  /** At the door of a session. */
+  /** At the form to join a session. */
   async joins(password = "") {
     if (password) await this.element("password").fill(password);
     await this.element("join-submit").click();
@@ -82,12 +82,12 @@ export class Member {
   }
 }
 
-/** What a session knows of whoever looks. */
+/** The session's own record of this member. */
 export function own(session) {
   return session?.view?.people.find(({ player }) => player === session.you);
 }
 
-/** The same link for somebody who does not come through the proxy. */
+/** The same link for a player who does not come through the proxy. */
 export function direct(link) {
   return link.replace(PROXY_IP, SERVER_IP);
 }

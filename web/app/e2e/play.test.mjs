@@ -1,4 +1,4 @@
-// People play each other, whatever carries their bytes and whatever program they play with.
+// Players play each other over every transport, with pages and native programs.
 
 import assert from "node:assert/strict";
 import { Player, points, scores } from "./player.mjs";
@@ -61,7 +61,7 @@ story("a tab that is loaded anew, or left and come back to, has its own seat and
   const isBack = async (how) => {
     const now = await ada.plays();
     assert.equal(now.status.seat, status.seat, how);
-    // The other side may have scored meanwhile; nobody loses a point.
+    // The other side may have scored meanwhile; no player loses a point.
     hud.seats.forEach(({ seat, score }) => assert.ok(now.hud.seats[seat].score >= score, `${how}: ${scores(hud)}, then ${scores(now.hud)}`));
     assert.deepEqual(now.hud.seats.filter(({ you }) => you).map(({ seat }) => seat), [status.seat]);
   };
@@ -85,7 +85,7 @@ story("a tab that is loaded anew, or left and come back to, has its own seat and
   assert.equal(after.diagnostics.reconnects, before.diagnostics.reconnects);
 });
 
-story("whoever comes to a full session may watch", async (stage) => {
+story("a player who joins a full session may watch", async (stage) => {
   const server = await stage.server();
   const address = `${server.address}/play/pong/full?bots=no`;
   for (const name of ["ada", "bob"]) await (await stage.player(name, address)).sees("a seat", ({ status }) => status?.seat != null);

@@ -1,4 +1,4 @@
-// Somebody with a browser of their own: a page, what it shows, and what they press.
+// A player with a browser: the page, what it shows, and what the player presses.
 
 import { until } from "./until.mjs";
 
@@ -70,7 +70,7 @@ export class Player {
     return this.page.locator(`[data-notice="${name}"]`).waitFor(options);
   }
 
-  /** Presses the button that begins and serves, and otherwise lets balls pass, until somebody has scored. */
+  /** Presses the button that begins and serves, and otherwise lets balls pass, until a player has scored. */
   async pressUntilScored(before = 0) {
     return until(`a point is made in ${this.name}'s game`, async () => {
       const { hud } = await this.look();

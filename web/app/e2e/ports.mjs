@@ -45,7 +45,7 @@ async function firstOfTheSystem() {
   return Math.max(FIRST + 16 * BLOCK, Number(range.split(/\s/)[0]));
 }
 
-/** Whether nobody who knows nothing of blocks has one of them. */
+/** Whether no other program uses one of them. */
 async function areFree(ports) {
   for (const ip of [SERVER_IP, PROXY_IP]) {
     const sockets = await Promise.all(ports.flatMap((port) => [listen(port, ip), bind(port, ip)]));
@@ -65,7 +65,7 @@ function bind(port, ip) {
   return opened(socket, () => socket.bind({ port, address: ip, exclusive: true }));
 }
 
-/** The socket; none if somebody else has its port. */
+/** The socket; none if its port is taken. */
 async function opened(socket, open) {
   const listening = once(socket, "listening");
   open();

@@ -26,7 +26,7 @@ story("a session that the server has lost goes on from a browser's copy", async 
   const ada = await stage.player("ada", `${server.address}/play/pong/den`);
   await ada.plays();
   const first = await keep(ada);
-  // Whoever leaves has a copy of the end.
+  // A player who leaves has a copy of the end.
   await ada.element("leave").click();
   await ada.element("save-den").waitFor();
   const listed = await ada.element("save-den").textContent();
@@ -45,7 +45,7 @@ story("a session that the server has lost goes on from a browser's copy", async 
   const after = await ada.goesOn(await ada.sees("a tick", ({ tick }) => tick > back.status.brought.ours));
   await ada.agrees(after);
   await ada.element("copied").filter({ hasText: "goes on from your copy" }).waitFor();
-  // Somebody else joins late, as usual, and the server has the session from now on.
+  // Another player joins late, as usual, and the server has the session from now on.
   const bob = await stage.player("bob", `${server.address}/play/pong/den?bots=no`);
   await bob.plays();
   await ada.page.goto(`${server.address}/`);

@@ -19,7 +19,7 @@ const SCREENS = [
 const REFUSED = ["full", "over", "banned", "quarantined", "stopping", "unavailable", "lost", "too_many_guesses", "too_fast", "busy"];
 const SCORES = { scores: [{ seat: 0, points: 5, won: true }, { seat: 1, points: 3, won: false }] };
 
-/** Lets the test speak in the place of a server to whoever comes after this. */
+/** Lets the test send messages in place of the server to pages that connect after this. */
 async function speakTo(player, path) {
   const spoken = {};
   await player.page.routeWebSocket(path, (page) => {

@@ -15,7 +15,7 @@ const running = new Set();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 export class Server {
-  /** Everything it said, for whoever wonders what happened. */
+  /** Its whole output, for debugging. */
   said = "";
   #child;
 
@@ -72,7 +72,7 @@ export class Server {
     });
   }
 
-  /** Without a word to anybody, as when the machine fails. */
+  /** Kills it, as when the machine fails. */
   async kill() {
     if (!this.#child || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, "exit");
@@ -92,7 +92,7 @@ export class Server {
     return found;
   }
 
-  /** Ends the host at a port: without a word to anybody, or by asking it to. */
+  /** Ends the host at a port: by a kill, or by a signal to stop. */
   async endHost(port, signal = "SIGKILL") {
     const host = (await this.hosts()).find((host) => host.port === port);
     if (!host) throw new Error(`no host is at port ${port}`);

@@ -1,4 +1,4 @@
-// Pictures of a page, in light and in dark, for somebody to look at; what a program can see is that nothing sticks out at the side.
+// Screenshots of a page, in light and in dark, for review; a program only checks that nothing overflows at the side.
 
 import assert from "node:assert/strict";
 import path from "node:path";

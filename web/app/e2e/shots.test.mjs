@@ -1,5 +1,5 @@
-// Every page in every state, as people see it: on a desktop and on a phone, in light and in dark. Somebody should look at
-// these pictures; what a program can see is that nothing sticks out at the side.
+// Screenshots of every page in every state: on a desktop and on a phone, in light and in dark. They are for
+// review; a program only checks that nothing overflows at the side.
 
 import { mkdir } from "node:fs/promises";
 import { Fighter, PRACTICE } from "./fighter.mjs";

@@ -1,5 +1,5 @@
-// A story is a test with a server, people with browsers, and perhaps a proxy between them. Whatever happens, all of it is
-// gone afterwards; if it fails, what the pages showed and everybody said is kept.
+// A story is a test with a server, players with browsers, and perhaps a proxy between them. All of it is always
+// removed afterwards; if it fails, screenshots and logs are kept.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -78,7 +78,7 @@ export class Stage {
     };
   }
 
-  /** Somebody new, at this address. `look`: size, colour scheme and the like, as for a browser context. */
+  /** A new player, at this address. `look`: size, colour scheme and the like, as for a browser context. */
   async player(name, address, look = {}) {
     const context = await (await theBrowser()).newContext({ viewport: DESKTOP, ...look });
     context.setDefaultTimeout(LIMIT_MS);
@@ -89,7 +89,7 @@ export class Stage {
     return player;
   }
 
-  /** Somebody whose browser no test driver keeps awake: a page that can be hidden and frozen, but not clicked on. */
+  /** A player whose browser no test driver keeps awake: a page that can be hidden and frozen, but not clicked on. */
   async loneTab(name, address) {
     const devtools = await Devtools.start(CHROMIUM, FLAGS);
     this.#tabs.push(devtools);

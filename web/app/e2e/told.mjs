@@ -1,4 +1,4 @@
-// Lets a test speak to a page in the place of the program that runs its game: for states that come seldom, or all at once.
+// Lets a test send messages to a page in place of the wasm client: for rare states.
 
 /** To be called before the page is loaded. From then on `tell` says what is other than the game has it. */
 export async function tellable(context) {

@@ -1,5 +1,5 @@
-// Waiting for something to be so. Nothing here waits for a length of time to pass, and how long something takes is no story's business: a
-// limit is there so that what never comes is named.
+// Waits for a condition. No story waits for a fixed time or measures how long something takes: a
+// limit only ends a wait for a condition that never holds.
 
 import { setTimeout as pause } from "node:timers/promises";
 

@@ -1,4 +1,4 @@
-// Somebody who watches an arena looks where they like, and follows whom they like. And whoever plays with keys gets out of the game again.
+// Spectators of an arena move the view and follow players. And the tab key leads out of the game again.
 
 import assert from "node:assert/strict";
 import { Fighter, PRACTICE } from "./fighter.mjs";

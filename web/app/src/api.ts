@@ -1,4 +1,4 @@
-// The server's interface, as the page needs it.
+// Client of the server's HTTP API.
 
 import { spareEngine } from "./engine";
 import type { Plan, Summary } from "./lobby/protocol";
@@ -13,7 +13,7 @@ export interface GameInfo {
   seats: [number, number];
   /** How it can be run. */
   modes: Mode[];
-  /** What sessions of it can be like; missing or null if there are none. */
+  /** The options of its sessions; missing or null if there are none. */
   session?: (Plan & { scenarios: string[] }) | null;
 }
 
@@ -22,7 +22,7 @@ export interface ServerInfo {
   commit: string;
   /** A passphrase is set. */
   locked: boolean;
-  /** Nobody plays in a room who has not signed in. */
+  /** Players have to sign in to play in a room. */
   sign_in: boolean;
   games: GameInfo[];
   websocket: { path: string };
@@ -57,7 +57,7 @@ export interface Health {
 
 const DEADLINE_MS = 5_000;
 
-/** The server wants a passphrase, or another one. */
+/** The passphrase is missing or wrong. */
 export class Locked extends Error {}
 
 /** The server has no such thing. */

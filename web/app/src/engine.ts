@@ -1,4 +1,4 @@
-// The page's end of a worker. One is kept warm, so that a game starts without loading anything.
+// The page's side of a worker. One is kept ready, so that a game starts without loading anything.
 
 import type { Exhibit, FromWorker, Question, ToWorker } from "./worker/messages";
 
@@ -9,9 +9,9 @@ export class Engine {
   });
   private readonly asked = new Map<number, { done: (value: string) => void; failed: (why: Error) => void }>();
   private next_id = 0;
-  /** Who looks at bots that play by themselves, by game. */
+  /** The viewers of bot games, by game. */
   readonly visitors = new Map<string, (exhibit: Exhibit) => void>();
-  /** Set by whoever plays with this engine. */
+  /** Set by the page that plays with this engine. */
   listener: ((message: FromWorker) => void) | undefined;
 
   constructor() {

@@ -1,13 +1,13 @@
-// What the page knows about each game. One that it does not know is shown by its name alone.
+// Texts and defaults for each game. An unknown game is shown by its name alone.
 
 import type { Mode } from "./worker/messages";
 
 export interface GameText {
   title: string;
   text: string;
-  /** How it is run unless somebody asks for something else. */
+  /** The default mode. */
   mode: Mode;
-  /** How many a session is for: the fewest, the most, and if nobody says. */
+  /** How many players a session is for: the fewest, the most, and the default. */
   players: { least: number; most: number; usual: number };
   /** What its scenarios mean. */
   scenarios?: Record<string, string>;
@@ -18,7 +18,7 @@ export interface GameText {
 const GAMES: Record<string, GameText> = {
   pong: {
     title: "Pong",
-    text: "Two to four players, one wall each. First to eleven. Bots keep empty seats warm until somebody sits down.",
+    text: "Two to four players, one wall each. First to eleven. Bots play on empty seats until a player takes one.",
     mode: "lockstep",
     players: { least: 2, most: 4, usual: 2 },
     scenarios: { short: "first to 5", classic: "first to 11", long: "first to 21", practice: "game after game" },
@@ -26,7 +26,7 @@ const GAMES: Record<string, GameText> = {
   },
   arena: {
     title: "Arena",
-    text: "Walk, shoot and build cover, with whoever is in the room. Bots are always there, and each round goes to the first with ten points.",
+    text: "Walk, shoot and build cover, with the players in the room. Bots are always there, and each round goes to the first with ten points.",
     mode: "room",
     players: { least: 1, most: 32, usual: 16 },
     scenarios: { skirmish: "first to 5", battle: "first to 15", war: "first to 30", field: "first to 3, no rocks", practice: "no end, no rocks" },

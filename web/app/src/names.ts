@@ -1,4 +1,4 @@
-// Readable random names for sessions and for people who have not chosen one.
+// Readable random names for sessions and for players without a name.
 
 const COLOURS = [
   "amber", "azure", "coral", "crimson", "golden", "indigo", "ivory", "jade",
@@ -26,7 +26,7 @@ export const draw: Draw = (below) => {
   return value % below;
 };
 
-/** Such as `amber-otter-4821`. Whoever knows an unlisted session's name can join it, hence the digits. */
+/** Such as `amber-otter-4821`. Knowing an unlisted session's name is enough to join it, hence the digits. */
 export function sessionName(pick: Draw = draw): string {
   return `${one(COLOURS, pick)}-${one(ANIMALS, pick)}-${1000 + pick(9000)}`;
 }
@@ -43,7 +43,7 @@ export function cleanPlayerName(typed: string): string {
   return cut(letters.join(""), MAX_PLAYER_BYTES);
 }
 
-/** Such as `Amber Otter`: what people call a session that they gather in. */
+/** Such as `Amber Otter`: the name of a lobby session. */
 export function gatheringName(pick: Draw = draw): string {
   return [one(COLOURS, pick), one(ANIMALS, pick)].map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
 }

@@ -48,7 +48,7 @@ export function placeOf(url: { pathname: string; search: string }): Place {
   return { page: "game", game, session, options: optionsOf(game, new URLSearchParams(url.search)) };
 }
 
-/** The address of a session that people gather in; whoever has it may come. */
+/** The address of a lobby session; everyone who has it may join. */
 export function gatheringAddress(session: string): string {
   return `/s/${session}`;
 }

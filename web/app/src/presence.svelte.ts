@@ -1,5 +1,5 @@
-// What the server says about itself and its sessions, asked again and again while somebody is looking. When it is
-// gone this says so, and goes on asking, less and less often.
+// Polls the server for its description and sessions while the page is visible. When the server is
+// gone this reports it, and polls less and less often.
 
 import { Locked, readHealth, readLobby, readServer, readSessions, type Health, type ServerInfo, type SessionInfo } from "./api";
 import { ownBuilds } from "./engine";
@@ -14,12 +14,12 @@ const RETRIES_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 class Presence {
   server: ServerInfo | null = $state(null);
   sessions: SessionInfo[] | null = $state(null);
-  /** The sessions that people gather in and that have a place; none if there is no lobby. */
+  /** The lobby sessions with a free place; none if there is no lobby. */
   lobby: Summary[] | null = $state(null);
   health: Health | null = $state(null);
   /** The build ids of this page's games. */
   builds: Record<string, string> | null = $state(null);
-  /** Whether the last question went unanswered. */
+  /** Whether the last request was not answered. */
   gone = $state(false);
   /** When the next one is asked, if so. */
   retry_at_ms = $state(0);

@@ -1,4 +1,4 @@
-// Where the app is. Links are ordinary links; those that stay within the app do not load it anew.
+// Client-side router. Links are ordinary links; those within the app do not reload it.
 
 import { placeOf, type Place } from "./place";
 
@@ -16,7 +16,7 @@ class Router {
     scrollTo(0, 0);
   }
 
-  /** What the button that led here asked for. Told once: whoever comes back to the page, or loads it anew, has not pressed it. */
+  /** The wish of the button that led here. Returned once: a return to the page or a reload has none. */
   takeWish(): Wish {
     const wish = (history.state as { wish?: Wish } | null)?.wish ?? null;
     if (wish) history.replaceState({}, "", location.href);

@@ -1,4 +1,4 @@
-// Which running session to join.
+// Chooses a running session to join.
 
 import type { SessionInfo } from "./api";
 
@@ -6,7 +6,7 @@ export function freeSeats(session: SessionInfo): number {
   return Math.max(0, session.seats - session.players.length);
 }
 
-/** What somebody wants to play. */
+/** What the player wants to play. */
 export type Wanted = Pick<SessionInfo, "game" | "build" | "mode" | "seats">;
 
 /** The fullest such session that still has a seat. Of several, the youngest. */

@@ -1,4 +1,4 @@
-// What this browser remembers. Where storage is forbidden, things last as long as the page.
+// Settings in the browser's storage. Without storage they last as long as the page.
 
 import { cleanPlayerName, playerName } from "./names";
 import type { RouteName } from "./worker/messages";
@@ -57,8 +57,8 @@ class Settings {
   }
 
   /**
-   * What shows this server who we are: a secret. It is read anew each time, for every page of this browser is given others in
-   * its place.
+   * The token that identifies us to this server: a secret. It is read anew each time, since every page of this browser may replace
+   * it.
    */
   get token(): string | null {
     return read("token") ?? this.#token;
@@ -68,7 +68,7 @@ class Settings {
     write("token", token);
   }
 
-  /** Who we are in the lobby of this server: a secret. */
+  /** Our token for the lobby of this server: a secret. */
   get lobby_token(): string | null {
     return read("lobby-token") ?? this.#lobby_token;
   }
@@ -77,10 +77,10 @@ class Settings {
     write("lobby-token", token);
   }
 
-  /** One that the site around us has handed over. It counts only where players sign in: nobody else can make us somebody else. */
+  /** A token from the site around us. It counts only where players sign in, so that other sites cannot replace our identity. */
   offered_token: string | null = $state(null);
 
-  /** The character to play as in the next room, if somebody has chosen one before there is a room. */
+  /** The character for the next room, if the player has chosen one before joining. */
   wished_character: string | null = $state(null);
 
   /** The character that played last, for pages that have no room. */
@@ -116,7 +116,7 @@ class Settings {
     write("players", String(players));
   }
 
-  /** Whether somebody has put away what arena says about its keys. */
+  /** Whether the player has closed arena's hint about its keys. */
   get knows_arena(): boolean {
     return this.#knows_arena;
   }

@@ -1,4 +1,4 @@
-// What tests and the console may look at: the latest of everything, read-only.
+// Read-only access for tests and the console: the latest state.
 
 import { sharedNow } from "./worker/messages";
 import type { Play } from "./game/play.svelte";
@@ -30,7 +30,7 @@ export function expose(play: Play): () => void {
     get ghost() {
       return play.motion.at(sharedNow())?.ghost ?? null;
     },
-    /** Where a place of the game is on the page, for who wants to click there. */
+    /** Where a place of the game is on the page, for clicks. */
     onPage: (x: number, y: number) => play.onpage?.({ x, y }) ?? null,
   };
   return show(latest);
@@ -55,7 +55,7 @@ function show(latest: object): () => void {
   return () => {
     for (const [name, { get, value }] of Object.entries(descriptors)) {
       const now = Object.getOwnPropertyDescriptor(shown, name);
-      // Whoever came after shows their own.
+      // A later page shows its own.
       if (now?.get === get && now?.value === value) delete shown[name];
     }
   };

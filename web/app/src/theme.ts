@@ -1,4 +1,4 @@
-// Light or dark: what the system says, unless somebody chose.
+// Colour theme: the system's, unless the user has chosen one.
 
 import type { Theme } from "./settings.svelte";
 
@@ -8,7 +8,7 @@ export function isDark(theme: Theme): boolean {
   return theme === "system" ? dark.matches : theme === "dark";
 }
 
-/** Puts a theme on, and follows the system while it is `system`. Returns how to stop following. */
+/** Applies a theme; `system` follows the system's. Returns a function that stops following. */
 export function wear(theme: Theme): () => void {
   const apply = () => {
     document.documentElement.dataset.theme = isDark(theme) ? "dark" : "light";

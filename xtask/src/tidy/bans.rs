@@ -1,4 +1,4 @@
-//! Only crates at the edge switch off the bans of clippy.toml, and they say why.
+//! Rule: only edge crates switch off the bans of clippy.toml, and they say why.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};

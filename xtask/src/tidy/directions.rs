@@ -1,4 +1,4 @@
-//! Crates use only what the layering table allows.
+//! Rule: crates use only what the layering table allows.
 
 use super::Violation;
 use crate::layers::{self, Layer};
@@ -28,7 +28,7 @@ fn is_allowed(layer: &Layer, used: &Use) -> bool {
     let allowed = match used.kind {
         UseKind::Normal => layer.may_use,
         UseKind::Build => layer.may_build_with,
-        // Tests may reach anywhere: they are not part of what is built on top.
+        // Tests may use any crate: nothing is built on top of them.
         UseKind::Dev => return true,
     };
     allowed.iter().any(|name| layers::matches(name, &used.folder))

@@ -1,4 +1,4 @@
-//! Relative links in Markdown lead to files that exist.
+//! Rule: relative links in Markdown lead to files that exist.
 
 use std::collections::BTreeSet;
 

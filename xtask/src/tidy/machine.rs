@@ -1,4 +1,4 @@
-//! Nothing in the tree belongs to one machine: no absolute paths, no address of a registry or mirror.
+//! Rule: nothing in the tree belongs to one machine: no absolute paths, no address of a registry or mirror.
 
 use super::Violation;
 use super::tree::{File, Tree};
@@ -8,7 +8,7 @@ const RULE: &str = "machine";
 /// The only source of crates that a lock file may name.
 const CRATES_IO: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
 
-/// Beginnings of paths that exist on somebody's machine only. Split, so that this file keeps its own rule.
+/// Beginnings of paths that exist on one machine only. Split, so that this file keeps its own rule.
 const PATHS: &[&str] =
     &[concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
@@ -24,7 +24,7 @@ const HOSTS: &[&str] = &[
     concat!("static.rust-lang", ".org"),
 ];
 
-/// RawMessage that make a host name a registry's, whoever runs it.
+/// Words in a host name that mark it as a registry.
 const HOST_WORDS: &[&str] = &["registry", "mirror", "artifactory", "nexus"];
 
 pub fn check(tree: &Tree) -> Vec<Violation> {
@@ -65,7 +65,7 @@ fn in_text(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Does an absolute path begin here? The same letters inside a longer path or an address are something else.
+/// Whether an absolute path begins here. The same letters inside a longer path or an address do not count.
 fn has_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(start, _)| {
         let before = line[..start].chars().next_back();

@@ -1,4 +1,4 @@
-//! Every Rust file begins by saying what it is for.
+//! Rule: every Rust file begins with a sentence about its purpose.
 
 use super::Violation;
 use super::tree::{File, Tree};

@@ -1,4 +1,4 @@
-//! No file, module, crate or type is named after nothing in particular: such places end up holding everything.
+//! Rule: no file, module, crate or type has a name without meaning: such places end up holding everything.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Files and folders, each bad one once however many files lie below it.
+/// Checks files and folders; reports each bad name once, however many files lie below it.
 fn check_paths(tree: &Tree) -> Vec<Violation> {
     let mut bad = BTreeSet::new();
     for file in &tree.files {

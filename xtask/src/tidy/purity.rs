@@ -1,5 +1,5 @@
-//! Pure crates cannot cheat: no standard library, no unsafe code, nothing below them that reads a clock, a socket or
-//! the machine's randomness.
+//! Rule: pure crates use no standard library, no unsafe code, and no dependency that reads a clock, a socket or the
+//! machine's randomness.
 
 use anyhow::Result;
 use toml::Table;
@@ -13,7 +13,7 @@ use crate::workspace::{Member, Workspace};
 
 const RULE: &str = "purity";
 
-/// Crates whose presence below a pure crate means that it can see more than its inputs.
+/// Crates that give a pure crate access to more than its inputs.
 const IMPURE: &[(&str, &str)] = &[
     ("async-std", "it is a runtime"),
     ("bevy", "only the bevy crate names it"),
@@ -90,8 +90,8 @@ fn manifest(tree: &Tree, path: &str) -> Option<Table> {
     tree.find(path)?.text.parse().ok()
 }
 
-/// Everything a crate is built from for wasm32, by name. Derive macros run on the machine that builds, so they and
-/// what they use do not count.
+/// All dependencies of a crate for wasm32, by name. Derive macros run on the machine that builds, so they and their
+/// dependencies do not count.
 fn dependencies(workspace: &Workspace, member: &Member) -> Result<Vec<String>> {
     let mut cargo = shell::cargo(&workspace.root);
     cargo.args(["tree", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}"]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sees_the_machine_is_found_below() {
+    fn impure_dependencies_are_found() {
         let member = Member {
             package: "sametick-sim".into(),
             folder: "crates/sim".into(),

@@ -1,7 +1,7 @@
-//! Long files and functions may shrink, not grow.
+//! Rule: long files and functions may shrink, not grow.
 //!
-//! `xtask/ratchet.txt` lists what is over its limit with its present length. An entry is written by hand, with a
-//! reason in the commit; from then on the number only falls.
+//! `xtask/ratchet.txt` lists files and functions over their limit with their present length. An entry is written by
+//! hand, with a reason in the commit; from then on the number only falls.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const FILE_LINES: usize = 500;
 /// A file with its inline tests, or a file of tests: long lists of cases are easier to read than clever ones.
 const TEST_FILE_LINES: usize = 1000;
 const FUNCTION_LINES: usize = 60;
-/// A test tells a story from beginning to end.
+/// A test tells one scenario from beginning to end.
 const TEST_FUNCTION_LINES: usize = 100;
 
 /// Generated or vendored text has no author to ask for shorter files.
@@ -34,7 +34,7 @@ const HEADER: &str = "\
 # LENGTH file PATH | LENGTH fn PATH NAME
 ";
 
-/// What is measured: `file PATH` or `fn PATH NAME`.
+/// The measured file or function: `file PATH` or `fn PATH NAME`.
 type Subject = String;
 
 pub fn check(tree: &Tree) -> Vec<Violation> {
@@ -81,13 +81,13 @@ fn shrink(
     listed.iter().filter_map(lower).collect()
 }
 
-/// Something over its limit.
+/// A file or function over its limit.
 #[derive(Clone, Debug)]
 struct Length {
     lines: usize,
     limit: usize,
     path: String,
-    /// Where it begins.
+    /// The line where it begins.
     line: usize,
 }
 
@@ -165,7 +165,7 @@ fn keep_longest(over: &mut BTreeMap<Subject, Length>, subject: Subject, length: 
 /// Walks a file and measures its functions, and the lines of its tests.
 struct Ruler<'a> {
     file: &'a File,
-    /// The modules and types around the present place.
+    /// The modules and types around the current item.
     around: Vec<String>,
     in_tests: bool,
     test_lines: usize,

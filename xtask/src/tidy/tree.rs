@@ -1,4 +1,4 @@
-//! The files of the repository: what git tracks, and what it would if one added everything.
+//! The files of the repository: those that git tracks, and untracked ones that it does not ignore.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ pub enum Syntax {
 }
 
 impl Tree {
-    /// Reads the repository. Ignored files are none of our business, deleted ones are gone, and binary ones are there
-    /// (a page may show a picture) but have no lines to complain about.
+    /// Reads the repository. Ignored and deleted files are left out; binary ones are listed (a page may show a picture)
+    /// but have no lines to check.
     pub fn load(root: &Path) -> Result<Self> {
         let mut git = Command::new("git");
         git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);

@@ -1,4 +1,4 @@
-//! No placeholders, no ignored tests: what is not finished is not committed.
+//! Rule: no placeholders, no ignored tests.
 //!
 //! The rule reads tokens, so it sees inside macros and is not misled by strings and comments.
 

@@ -1,4 +1,4 @@
-//! Is what is committed what these sources build to?
+//! Checks that the committed web app is what its sources build to.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 
 const REBUILD: &str = "run `cargo xtask web build` and commit web/app/dist";
 
-/// Compares what can be compared here, and says what that was.
+/// Compares as much as this machine allows, and returns what was compared.
 pub fn check(workspace: &Workspace) -> Result<String> {
     let places = Places::of(workspace);
     let committed = Manifest::read(&places.dist)?;

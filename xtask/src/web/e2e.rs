@@ -1,4 +1,4 @@
-//! The stories in `web/app/e2e`: real pages in a real browser play on a real server.
+//! Runs the end-to-end stories in `web/app/e2e`: real pages in a real browser play on a real server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use super::{Places, recipe};
 use crate::workspace::Workspace;
 use crate::{setup, shell};
 
-/// A story that has failed by chance once.
+/// A story that has been flaky once.
 struct Story {
     file: &'static str,
     name: &'static str,
 }
 
-/// Every story that has failed by chance, and why it did. [`run_long`] tells them again and again.
+/// Every story that has been flaky, and why. [`run_long`] repeats them.
 const FAILED_BY_CHANCE: &[Story] = &[
     // Walkers stood behind rocks, shots ended in them, and the map moved under the mouse.
     Story { file: "arena", name: "a page walks and shoots among native bots in a room over websocket" },
@@ -41,7 +41,7 @@ const FAILED_BY_CHANCE: &[Story] = &[
         file: "lobby",
         name: "a host that is asked to end hands its session to another one, and the game goes on there",
     },
-    // The port was taken by a browser. Ports of the others were as well, now and then; these need the most of them.
+    // The browser had taken the port. Other stories were affected at times; these need the most ports.
     Story { file: "drop", name: "where WebTransport is swallowed, a page takes WebSocket by itself" },
     Story { file: "drop", name: "a server that was killed and started again is played on by itself" },
     // A tap right after a quick drag is no click.
@@ -49,7 +49,7 @@ const FAILED_BY_CHANCE: &[Story] = &[
         file: "watching",
         name: "who watches moves the view with keys, mouse and fingers, and follows a player",
     },
-    // The other page's game was disturbed by a busy machine.
+    // A busy machine disturbed the other page's game.
     Story {
         file: "timed/hidden",
         name: "a page that was hidden and frozen for 30 s catches up, and the other's game is not disturbed",
@@ -59,7 +59,7 @@ const FAILED_BY_CHANCE: &[Story] = &[
 /// How often the whole step is run after that.
 const WHOLE_RUNS: u64 = 3;
 
-/// What the stories need.
+/// The prerequisites of the stories.
 struct Stage {
     app: PathBuf,
     program: PathBuf,
@@ -68,18 +68,19 @@ struct Stage {
 }
 
 impl Stage {
-    /// Builds and installs what is missing.
+    /// Builds and installs missing parts.
     fn set(workspace: &Workspace) -> Result<Stage> {
         let places = Places::of(workspace);
         recipe::install_packages(&places.app)?;
-        // As the tests build it, with the features that all of them ask for: what they have built already is not built again.
+        // As the tests build it, with the features of the whole workspace: crates that the tests have built are not
+        // built again.
         shell::run(shell::cargo(&workspace.root).args(["test", "--workspace", "--no-run", "--quiet"]))?;
         let out = workspace.target.join("e2e");
         let program = workspace.target.join("debug/sametick");
         Ok(Stage { app: places.app, program, out, chromium: chromium()? })
     }
 
-    /// Forgets what the last run has left.
+    /// Deletes the output of the last run.
     fn clear(&self) -> Result<()> {
         if self.out.exists() {
             fs::remove_dir_all(&self.out)?;
@@ -94,7 +95,7 @@ impl Stage {
             .env("CHROMIUM", &self.chromium)
     }
 
-    /// Tells one story.
+    /// Runs one story.
     fn tell(&self, story: &Story) -> Result<()> {
         let pattern = format!("^{}$", escaped(story.name));
         let mut node = Command::new("node");
@@ -106,7 +107,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Tells them all; the result is how many there were, and what was measured.
+    /// Runs all stories; returns their number, and their measurements.
     fn tell_all(&self) -> Result<(u32, String)> {
         let mut passed = 0;
         let mut notes = Vec::new();
@@ -119,7 +120,7 @@ impl Stage {
     }
 }
 
-/// Runs them all, and says where their pictures are.
+/// Runs them all, and returns where their pictures are.
 pub fn run(workspace: &Workspace) -> Result<String> {
     let stage = Stage::set(workspace)?;
     stage.clear()?;
@@ -128,8 +129,8 @@ pub fn run(workspace: &Workspace) -> Result<String> {
     Ok(format!("{passed} stories{notes}; pictures in {}", stage.out.join("shots").display()))
 }
 
-/// Runs every story that has ever failed by chance so many times, then all of them a few times, beside a busy core. What fails is counted,
-/// and its evidence is left.
+/// Runs every story that was ever flaky so many times, then all of them a few times, beside a busy core. Failures are
+/// counted, and their output is kept.
 pub fn run_long(workspace: &Workspace, times: u64) -> Result<()> {
     let stage = Stage::set(workspace)?;
     stage.clear()?;
@@ -164,7 +165,7 @@ pub fn run_long(workspace: &Workspace, times: u64) -> Result<()> {
     Ok(())
 }
 
-/// Does something while a thread keeps one core busy.
+/// Runs `act` while a thread keeps one core busy.
 fn beside_a_busy_core<T>(act: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -179,18 +180,18 @@ fn beside_a_busy_core<T>(act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// How many have passed, if this line of the reporter's says so.
+/// The number of passed stories, if this line of the reporter has it.
 fn passes_in(line: &str) -> u32 {
     line.strip_prefix("ℹ pass ").and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
-/// A name as a pattern that means it literally.
+/// Escapes a name for use as a literal pattern.
 fn escaped(name: &str) -> String {
     let special = |letter: char| r"\.+*?()|[]{}^$/".contains(letter);
     name.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }
 
-/// Where the browser lies: the driver asks for a path.
+/// The path of the browser, which the driver needs.
 fn chromium() -> Result<String> {
     let name = setup::chromium();
     if name.contains('/') {
@@ -212,7 +213,7 @@ mod tests {
         let places = Places::of(&Workspace::load()?);
         for Story { file, name } in FAILED_BY_CHANCE {
             let told = fs::read_to_string(places.app.join(format!("e2e/{file}.test.mjs")))?;
-            // Of a story that is told for every route, the route is not in the file.
+            // The file of a story that runs for every route does not contain the route.
             let name = name.strip_suffix("websocket").or(name.strip_suffix("webtransport")).unwrap_or(name);
             assert!(told.contains(name), "{file}: {name}");
         }

@@ -1,4 +1,4 @@
-//! `manifest.json` beside the built app: what it was built from, by which compiler, and how large it is.
+//! `manifest.json` beside the built app: its sources, its compiler, and its size.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ const BROTLI: &str = ".br";
 
 const ABOUT: &str = "Written by `cargo xtask web build`, compared by `cargo xtask web check`.";
 
-/// All that a first visit downloads, compressed: less than a picture on most pages, two seconds on a slow phone's link.
+/// The size limit of a first visit, compressed: less than a picture on most pages, two seconds on a slow phone's link.
 const MAX_DOWNLOAD_BYTES: u64 = 600_000;
 
 pub struct Manifest {
@@ -62,7 +62,7 @@ impl Manifest {
         Ok(fs::write(dist.join(NAME), format!("{}\n", serde_json::to_string_pretty(&value)?))?)
     }
 
-    /// The files in `dist` are these, to the byte.
+    /// Checks that the files in `dist` are these, to the byte.
     pub fn check_files(&self, dist: &Path) -> Result<()> {
         let mut there = BTreeSet::new();
         list(dist, "", &mut there)?;
@@ -86,7 +86,7 @@ impl Manifest {
         names.into_iter().find(|name| hash(self, name) != hash(other, name)).cloned()
     }
 
-    /// What a first visit downloads, every file in the form with this ending if it has one.
+    /// The download size of a first visit, every file in the form with this suffix if it has one.
     fn download_bytes(&self, ending: &str) -> u64 {
         let sent = |name: &String| self.files.get(&format!("{name}{ending}")).or(self.files.get(name));
         self.plain_names().filter_map(|name| sent(name)?["bytes"].as_u64()).sum()
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_is_read_as_it_was_written_and_files_are_compared_with_it() {
+    fn a_manifest_round_trips_and_files_are_compared_with_it() {
         let dist = std::env::temp_dir().join(format!("sametick-manifest-{}", std::process::id()));
         fs::create_dir_all(dist.join("assets")).unwrap();
         fs::write(dist.join("assets/a.js"), "one").unwrap();

@@ -1,5 +1,6 @@
-//! How the web app is made. The bytes do not depend on where it is made: paths are remapped, and neither flags of the
-//! environment nor a user's configuration reach the compiler. This file is one of the sources that the manifest covers.
+//! The build recipe of the web app. Its bytes do not depend on the machine: paths are remapped, and neither flags of
+//! the environment nor a user's configuration reach the compiler. This file is one of the sources that the manifest
+//! covers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +22,7 @@ const PROFILE: &str = "web";
 /// Separates flags in `CARGO_ENCODED_RUSTFLAGS`, which has precedence over every other place for flags.
 const FLAG_SEPARATOR: &str = "\x1f";
 
-/// Beside the packages of npm, says for which lock file they were installed.
+/// A file beside the npm packages that names the lock file they were installed for.
 const INSTALLED: &str = "node_modules/.sametick-installed";
 
 /// Builds everything, the app into `dist`, and returns the manifest that belongs to it.
@@ -43,7 +44,7 @@ pub fn build(workspace: &Workspace, dist: &Path) -> Result<Manifest> {
     })
 }
 
-/// The compiler as it names itself, and for which machine it was made: together they decide the bytes of the module.
+/// The compiler's name and host: together they decide the bytes of the module.
 pub fn compiler(toolchain: &Toolchain) -> Result<String> {
     let verbose = shell::read(toolchain.rustc().arg("-vV"))?;
     let version = verbose.lines().next().context("`rustc -vV` begins with its version")?;
@@ -98,7 +99,7 @@ fn build_module(workspace: &Workspace, toolchain: &Toolchain) -> Result<PathBuf>
 fn remaps(workspace: &Workspace, toolchain: &Toolchain) -> Result<Vec<String>> {
     let sysroot = shell::read(toolchain.rustc().args(["--print", "sysroot"]))?;
     let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
-    // The later of two that match wins: what is inside another comes after it.
+    // The later of two matching ones wins: a path inside another comes after it.
     let mut pairs = vec![(cargo_home()?, "/cargo".to_owned())];
     pairs.extend(registry_sources()?.into_iter().map(|folder| (folder, "/crates".to_owned())));
     pairs.extend([
@@ -109,7 +110,7 @@ fn remaps(workspace: &Workspace, toolchain: &Toolchain) -> Result<Vec<String>> {
     Ok(pairs.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).collect())
 }
 
-/// What the compiler calls the sources of its library where they are not installed (the component `rust-src`): the module is
+/// The compiler's name for its library sources where they are not installed (the component `rust-src`): the module is
 /// the same with and without them.
 fn library_name(toolchain: &Toolchain) -> Result<String> {
     let verbose = shell::read(toolchain.rustc().arg("-vV"))?;
@@ -122,7 +123,7 @@ fn cargo_home() -> Result<PathBuf> {
     std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("where is cargo's home?")
 }
 
-/// The folders with the sources of crates, which are named after the registry they were fetched from.
+/// The folders of crate sources, which are named after the registry they were fetched from.
 fn registry_sources() -> Result<Vec<PathBuf>> {
     let all = cargo_home()?.join("registry/src");
     let folders = std::fs::read_dir(&all).with_context(|| format!("cannot read {}", all.display()))?;
@@ -142,8 +143,8 @@ fn pack(workspace: &Workspace, dist: &Path) -> Result<serde_json::Map<String, Va
     Ok(serde_json::from_str(&packed)?)
 }
 
-/// The program that binds and packs, built with the features that the whole workspace asks for: what tests have built
-/// already is not built again.
+/// The program that binds and packs, built with the features of the whole workspace: crates that the tests have built
+/// are not built again.
 fn bundle(workspace: &Workspace) -> Result<Command> {
     let mut cargo = shell::cargo(&workspace.root);
     shell::run(cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", BUNDLE]))?;
@@ -176,14 +177,14 @@ fn lock_hash(app: &Path) -> Result<String> {
     Ok(blake3::hash(&bytes).to_hex().to_string())
 }
 
-/// For people who wonder where a difference comes from. Nothing is compared with it.
+/// Information for people who look for the cause of a difference. It is not compared.
 fn made_with(app: &Path) -> Result<Value> {
     let vite: Value =
         serde_json::from_str(&std::fs::read_to_string(app.join("node_modules/vite/package.json"))?)?;
     Ok(serde_json::json!({ "node": node_version()?, "vite": vite["version"] }))
 }
 
-/// What the module itself says about the games in it, which must be what a native build says.
+/// The build ids of the games in the module, which must be those of a native build.
 fn builds(workspace: &Workspace, bindings: &Path) -> Result<Value> {
     let script = workspace.root.join("crates/web/builds.mjs");
     let printed = shell::read(Command::new("node").arg(script).arg(bindings))?;

@@ -1,4 +1,4 @@
-//! One hash over everything that decides what the web app is built to.
+//! One hash over everything that affects the built web app.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use toml::{Table, Value};
 
 use crate::workspace::Workspace;
 
-/// Crates whose build ids cover the Rust part: what is compiled, what is run to build it, and what writes the build id
+/// Crates whose build ids cover the Rust part: the compiled ones, the build tools, and the one that writes the build id
 /// into games. An id covers the sources of a crate and of those below it, and the locked packages below them.
 const CRATES: &[&str] = &["crates/web", "crates/bundle", "crates/build-id"];
 
-/// In the root manifest, what changes the code that a crate is compiled to.
+/// Tables of the root manifest that change the compiled code of a crate.
 const MANIFEST_TABLES: &[&[&str]] =
     &[&["profile", "release"], &["profile", "web"], &["workspace", "package", "version"]];
 
@@ -73,7 +73,7 @@ fn collect(folder: &Path, prefix: &str, found: &mut Vec<(String, PathBuf)>) -> R
     Ok(())
 }
 
-/// Texts for people, tests, settings of tools and what editors leave behind: nothing of it is built.
+/// Whether a file is a text, a test, a tool's setting or an editor's backup: these are not built.
 fn is_aside(file_name: &str) -> bool {
     let is_test = file_name.contains(".test.");
     is_test || file_name.starts_with('.') || file_name.ends_with('~') || file_name.ends_with(".md")

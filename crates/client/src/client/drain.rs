@@ -1,4 +1,4 @@
-//! Moves everything along between carrier, bad network, link and side until there is nothing to do.
+//! Moves data between carrier, simulated network, link and side until there is nothing to do.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use sametick_wire::{Carrier, Closed, link, side};
 use super::{Carried, Client, Output, SILENCE_US, STALL_US, Stage};
 use crate::side::{Side, Standing};
 
-/// A link counts as stalled only after this long while the server has not answered whether the player may take part: it may have to
-/// look for the session first, and says only now and then that it is there. A second link would ask for a second seat.
+/// The stall limit while the server has not answered the join: it may have to look for the session first, and sends
+/// only keep-alives meanwhile. A second link would ask for a second seat.
 const UNANSWERED_US: u64 = 2 * link::KEEP_ALIVE_US + 500_000;
 
 impl<S: Side> Client<S> {
-    /// A carrier brings something.
+    /// Handles an event of a carrier.
     pub(super) fn on_carried(&mut self, carried: Carried<'_>) {
         let (now, way) = (self.now, self.way_of_datagrams());
         match (carried, &mut self.trouble) {
@@ -25,7 +25,7 @@ impl<S: Side> Client<S> {
             (Carried::Gone(why), _) => self.on_gone(why),
             (Carried::Datagrams(carried), _) => {
                 if let Stage::Open { link, .. } = &mut self.stage {
-                    // It is never malformed.
+                    // This input is never malformed.
                     let _ = link.handle(now, link::Input::Datagrams(carried));
                 }
             }
@@ -56,7 +56,7 @@ impl<S: Side> Client<S> {
         Way::of_datagram(self.carrier())
     }
 
-    /// What the client wants next.
+    /// The next output.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
             if let Some(call) = self.calls.pop_front() {
@@ -85,7 +85,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Moves everything between carrier, link and side along; none if that changed what the client does.
+    /// Moves data between carrier, link and side; none if that changed the stage of the client.
     fn poll_open(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
         loop {
             self.poll_trouble(buf);
@@ -186,14 +186,14 @@ impl<S: Side> Client<S> {
         };
         match side.poll_output(buf) {
             side::Output::Send(channel) => {
-                // Too much waits only where nothing is heard any more, and that is noticed by itself.
+                // It fails on too much backlog, which needs a silent link; the silence is detected separately.
                 let _ = link.send(self.now, channel, buf);
                 self.log_message(true, channel, buf);
                 Polled::Again
             }
             side::Output::WantInput(tick) => Polled::Out(Output::WantInput(tick)),
             side::Output::WantPath => {
-                // What this side says of itself is never malformed.
+                // Input from the client itself is never malformed.
                 let _ = side.handle(self.now, side::Input::Path(link.stats().into()));
                 Polled::Again
             }
@@ -202,7 +202,7 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Until when there is nothing to do; none if it is time to give the connection up.
+    /// When the client has to be called next; none if it is time to give the connection up.
     fn sleep(&mut self, link_at: Time, side_at: Option<Time>) -> Option<Output> {
         let Stage::Open { heard_at, leave_by, .. } = &self.stage else { return None };
         let silence_at = heard_at.plus_micros(SILENCE_US);
@@ -230,7 +230,7 @@ impl<S: Side> Client<S> {
         all.min().map(|at| self.wait_until(at))
     }
 
-    /// After how long without anything the link counts as stalled.
+    /// The silence after which the link counts as stalled.
     pub(super) fn stall_us(&self) -> u64 {
         match self.side.as_ref().map(S::standing) {
             Some(Standing::Joining) => UNANSWERED_US,
@@ -238,16 +238,16 @@ impl<S: Side> Client<S> {
         }
     }
 
-    /// Who is called much later than that was asleep.
+    /// Remembers this time: a call much later than that means that the process was suspended.
     fn wait_until(&mut self, at: Time) -> Output {
         self.wake_at = at;
         Output::WakeAt(at)
     }
 }
 
-/// What came of asking the player's side.
+/// The result of polling the player's side.
 enum Polled {
-    /// Ask the link again.
+    /// Poll the link again.
     Again,
     Out(Output),
     WakeAt(Option<Time>),

@@ -1,4 +1,4 @@
-//! The client's message log (L7): what its side and the server said to each other, over all links.
+//! The client's message log (L7): the messages between its side and the server, over all links.
 
 use sametick_sim::{Tick, Time};
 use sametick_wire::Channel;
@@ -8,13 +8,13 @@ use super::Client;
 use crate::side::Side;
 
 impl<S: Side> Client<S> {
-    /// Keeps the newest messages in both directions from now on, in about so many bytes.
+    /// Records the newest messages in both directions from now on, in about this many bytes.
     pub fn keep_messages(&mut self, max_bytes: usize) {
         self.messages = Some(MessageLog::new(max_bytes));
     }
 
-    /// Hands over what is kept, the oldest first, as lines: how many messages were dropped before them if there are any, then every
-    /// message. `unix_us` says which Unix time a time of this client was.
+    /// The recorded messages as lines, the oldest first: the number of dropped messages if there are any, then every
+    /// message. `unix_us` converts a time of this client to Unix time.
     pub fn message_lines(
         &self,
         unix_us: impl Fn(Time) -> u64,
@@ -31,7 +31,7 @@ impl<S: Side> Client<S> {
         });
     }
 
-    /// Forgets the messages that are kept: they have been written elsewhere.
+    /// Drops the recorded messages: they have been written elsewhere.
     pub fn forget_messages(&mut self) {
         if let Some(log) = &mut self.messages {
             log.clear();

@@ -1,4 +1,4 @@
-//! A client gets in, stays in, and comes back: on good and bad networks, whatever happens to its connection.
+//! Joining, staying and reconnecting: on good and bad networks, whatever happens to the connection.
 
 use sametick_client::{Plan, Side, Status};
 use sametick_lockstep::peer::Peer;
@@ -14,7 +14,7 @@ fn seat(world: &World, number: usize) -> Option<Seat> {
     world.players[number].client.side().and_then(Peer::seat)
 }
 
-/// All clients have the same states, and have told the relay so.
+/// All clients have the same states, and have reported their hashes to the relay.
 #[track_caller]
 fn assert_agreement(world: &World) {
     world.assert_agreement();
@@ -22,7 +22,7 @@ fn assert_agreement(world: &World) {
 }
 
 #[test]
-fn two_play_and_agree_on_every_network() {
+fn two_players_agree_on_every_network() {
     for (seed, network) in (0..).zip(NETWORKS) {
         let mut world = World::of_two(network, seed);
         world.run_millis(10_000);
@@ -34,7 +34,7 @@ fn two_play_and_agree_on_every_network() {
 }
 
 #[test]
-fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
+fn a_swallowed_connection_is_detected_and_the_seat_kept() {
     for (seed, network) in (0..20).map(|seed| (seed, NETWORKS[seed as usize % 3])) {
         let mut world = World::of_two(network, seed);
         let mine = seat(&world, 0);
@@ -44,7 +44,7 @@ fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
         let patience_ms = [1_500, 1_500, 2_500][seed as usize % 3];
         world.run_until(patience_ms, "plays again", |world| world.plays(0));
         assert_eq!(seat(&world, 0), mine);
-        // The relay had not given the old link up: for the game nobody was away.
+        // The relay had not given the old link up: the game saw no departure.
         assert_eq!(world.departures(), 0, "{network}");
         world.run_millis(12_000);
         assert_eq!(world.departures(), 0, "{network}");
@@ -57,7 +57,7 @@ fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
 fn a_connection_that_is_heard_again_is_kept() {
     for seed in 0..10 {
         let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
-        // Nothing passes for a while, also nothing that is dialled beside it.
+        // Nothing passes for a while, not even on a second connection.
         world.players[0].blocked = [true; 2];
         world.swallow(0);
         world.run_millis(1_600);
@@ -74,7 +74,7 @@ fn a_connection_that_is_heard_again_is_kept() {
 }
 
 #[test]
-fn a_connection_cut_on_purpose_comes_back_after_its_time() {
+fn a_connection_cut_on_purpose_is_dialled_after_its_pause() {
     for seed in 0..10 {
         let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         let (mine, now) = (seat(&world, 1), world.now);
@@ -90,7 +90,7 @@ fn a_connection_cut_on_purpose_comes_back_after_its_time() {
 }
 
 #[test]
-fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
+fn a_frozen_client_catches_up_and_does_not_disturb_others() {
     for (seed, ms) in [(0, 800), (1, 3_000), (2, 9_000), (3, 30_000), (4, 300_000)] {
         let mut world = World::of_two("rtt=40ms,jitter=5ms", seed);
         let omissions = |world: &World| world.players[1].client.side().unwrap().stats().omissions;
@@ -108,7 +108,7 @@ fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
 }
 
 #[test]
-fn a_blocked_route_gives_way_to_the_other_and_the_one_that_worked_is_tried_first() {
+fn a_blocked_route_is_replaced_and_the_working_one_is_first() {
     let mut world = World::new("rtt=10ms", 1);
     world.add();
     world.players[0].blocked = [true, false];
@@ -118,7 +118,7 @@ fn a_blocked_route_gives_way_to_the_other_and_the_one_that_worked_is_tried_first
     world.run_until(6_000, "lost", |world| world.losses(0) == 1);
     world.run_until(1_500, "plays again", |world| world.plays(0));
     assert_eq!(world.players[0].dials, [0, 1, 1]);
-    // Then the second is blocked: it goes back to the first.
+    // Then the second route is blocked: the client goes back to the first.
     world.players[0].blocked = [false, true];
     world.swallow(0);
     world.run_until(6_000, "lost again", |world| world.losses(0) == 2);
@@ -127,7 +127,7 @@ fn a_blocked_route_gives_way_to_the_other_and_the_one_that_worked_is_tried_first
 }
 
 #[test]
-fn a_server_that_is_away_is_found_again_within_a_second_or_so() {
+fn a_restarted_server_is_found_within_about_a_second() {
     for seed in 0..10 {
         let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         world.down = true;
@@ -144,7 +144,7 @@ fn a_server_that_is_away_is_found_again_within_a_second_or_so() {
 }
 
 #[test]
-fn who_leaves_is_seen_to_leave_at_once() {
+fn a_player_who_leaves_is_seen_to_leave_at_once() {
     let mut world = World::of_two("rtt=40ms", 7);
     let now = world.now;
     world.players[0].client.leave(now);
@@ -155,7 +155,7 @@ fn who_leaves_is_seen_to_leave_at_once() {
     assert!(world.plays(1));
 }
 
-/// Somebody whose page is loaded anew: the client says goodbye, or is gone without a word, and another one comes with its claim.
+/// A page is reloaded: the client goes with or without a goodbye, and another one comes with its claim.
 fn reload(world: &mut World, says_goodbye: bool) -> usize {
     let (now, claim) = (world.now, world.players[0].client.side().and_then(Side::claim).unwrap());
     if says_goodbye {
@@ -171,7 +171,7 @@ fn reload(world: &mut World, says_goodbye: bool) -> usize {
 }
 
 #[test]
-fn a_program_that_is_started_anew_has_its_own_seat_and_not_the_bots() {
+fn a_restarted_program_resumes_its_own_seat() {
     for (seed, says_goodbye) in (0..6).zip([true, false].into_iter().cycle()) {
         let mut world = World::new(NETWORKS[seed as usize % 3], seed);
         world.add();
@@ -181,7 +181,7 @@ fn a_program_that_is_started_anew_has_its_own_seat_and_not_the_bots() {
         let again = reload(&mut world, says_goodbye);
         assert_eq!(seat(&world, again), mine, "seed {seed}");
         assert_eq!(world.departures(), usize::from(says_goodbye), "without a goodbye nobody was away");
-        // Somebody without the claim, such as another tab, gets the seat that is free.
+        // A client without the claim, such as another tab, gets the free seat.
         let other = world.add();
         world.run_until(5_000, "the other one plays", |world| world.plays(other));
         assert_ne!(seat(&world, other), mine);
@@ -192,7 +192,7 @@ fn a_program_that_is_started_anew_has_its_own_seat_and_not_the_bots() {
 }
 
 #[test]
-fn what_is_no_claim_and_a_claim_to_another_session_are_as_good_as_none() {
+fn an_invalid_or_foreign_claim_counts_as_none() {
     let mut world = World::of_two("rtt=40ms", 3);
     let claim = world.players[0].client.side().and_then(Side::claim).unwrap();
     world.restart();
@@ -212,7 +212,7 @@ fn what_is_no_claim_and_a_claim_to_another_session_are_as_good_as_none() {
 }
 
 #[test]
-fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
+fn a_full_session_refuses_players_and_admits_spectators() {
     let mut world = World::of_two("rtt=40ms", 8);
     let third = world.add();
     world.run_until(2_000, "refused", |world| {
@@ -234,7 +234,7 @@ fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
 }
 
 #[test]
-fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
+fn a_simulated_bad_network_slows_a_client_until_removed() {
     let mut world = World::of_two("rtt=10ms", 9);
     let depth = |world: &World| {
         let peer = world.players[0].client.side().unwrap();
@@ -253,7 +253,7 @@ fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
 }
 
 #[test]
-fn a_pass_says_who_comes_over_every_connection() {
+fn a_pass_identifies_the_player_on_every_connection() {
     for seed in 0..6 {
         let mut world = World::new(NETWORKS[seed as usize % 3], seed);
         for pass in [[1, 3], [2, 0]] {
@@ -266,7 +266,7 @@ fn a_pass_says_who_comes_over_every_connection() {
         world.swallow(0);
         world.run_until(1_700, "silence is noticed", |world| world.losses(0) == 1);
         world.run_until(2_500, "plays again", |world| world.plays(0));
-        // The same player in another window: with nothing of its own, and for the game nothing has happened.
+        // The same player in another window: it has no state of its own, and the game sees no departure.
         let plan = world.plan(2);
         let other = world.add_with(Plan { pass: Some(vec![1, 3]), ..plan });
         world.run_until(5_000, "the other one plays", |world| world.plays(other));

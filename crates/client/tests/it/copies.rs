@@ -1,4 +1,4 @@
-//! A client has a copy of its session, and brings one to a server that has nothing of it.
+//! Session copies: a client keeps one, and offers it to a server that has lost the session.
 
 use sametick_client::{Brought, SessionCopy, Side};
 use sametick_pong::Pong;
@@ -10,7 +10,7 @@ use crate::world::{self, NETWORKS};
 
 type World = world::World<Relayed>;
 
-/// What a player has after two seconds.
+/// The copy that a player has after two seconds.
 fn copy_of(network: &str, seed: u64) -> SessionCopy {
     let world = World::of_two(network, seed);
     let client = &world.players[1].client;
@@ -26,7 +26,7 @@ fn brought(world: &World, number: usize) -> Option<Brought> {
 }
 
 #[test]
-fn a_copy_is_brought_on_every_network_and_others_join_late() {
+fn a_copy_is_accepted_on_every_network_and_others_join_late() {
     for (seed, network) in (0..).zip(NETWORKS) {
         let copy = copy_of(network, seed);
         let mut world = World::new(network, seed + 50);
@@ -45,17 +45,17 @@ fn a_copy_is_brought_on_every_network_and_others_join_late() {
 }
 
 #[test]
-fn a_copy_is_brought_again_over_another_link_if_the_first_goes_silent() {
+fn a_copy_is_offered_again_if_the_first_link_goes_silent() {
     for seed in 0..6 {
         let copy = copy_of(NETWORKS[0], seed);
         let mut world = World::new("rtt=200ms", seed + 50);
         let first = world.add();
         world.players[first].client.bring(copy.clone());
-        // The answer to the hello has come by then, and perhaps the join has arrived.
+        // By then the answer to the hello has arrived, and perhaps the join has too.
         world.run_millis(210 + seed * 60);
         world.swallow(first);
         world.run_until(20_000, "plays", |world| world.plays(first));
-        // The copy may have been whole before: then the session that is found has begun with it.
+        // The copy may have been complete before: then the session that is found was started from it.
         assert!(brought(&world, first).is_some(), "seed {seed}");
         let save = world.server.session().save().expect("it began with the copy");
         assert_eq!((save.tick, save.hash), (copy.save.tick, copy.save.hash), "seed {seed}");
@@ -63,7 +63,7 @@ fn a_copy_is_brought_again_over_another_link_if_the_first_goes_silent() {
 }
 
 #[test]
-fn of_a_room_there_is_no_copy() {
+fn a_room_has_no_copy() {
     let world = world::World::<Room>::of_two(NETWORKS[0], 1);
     assert!(world.players[0].client.copy().is_none());
 }

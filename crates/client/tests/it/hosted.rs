@@ -14,12 +14,12 @@ use sametick_wire::{Channel, Member, control};
 
 use crate::world::{Server, Wanted};
 
-/// How many play at most.
+/// The most players.
 pub const SEATS: u16 = 3;
 
 pub struct Room {
     pub host: Host<Arena>,
-    /// What those who came showed.
+    /// The identity tokens that clients presented.
     pub tokens: Vec<Option<Token>>,
     wake_at: Time,
 }

@@ -1,4 +1,4 @@
-//! The message log of a client (L7): what it sent and received over all its links, without secrets, within its limit.
+//! The message log of a client (L7): all messages over all its links, without secrets, within its limit.
 
 use sametick_client::Side;
 use sametick_lockstep::peer::Peer;
@@ -8,10 +8,10 @@ use crate::hosted::Room;
 use crate::relayed::Relayed;
 use crate::world::{Server, World};
 
-/// The client's clock began at this Unix time.
+/// The Unix time at the start of the client's clock.
 const UNIX_US: u64 = 1_700_000_000_000_000;
 
-/// What is kept, as JSON: how much is missing, then every message.
+/// The recorded lines as JSON: the number of dropped messages, then every message.
 fn lines<S: Server>(world: &World<S>, number: usize) -> (Vec<Value>, Vec<Value>) {
     let (mut dropped, mut messages) = (vec![], vec![]);
     world.players[number].client.message_lines(
@@ -22,7 +22,7 @@ fn lines<S: Server>(world: &World<S>, number: usize) -> (Vec<Value>, Vec<Value>)
     (dropped, messages)
 }
 
-/// Two who play from the first message on, the first of them with a log.
+/// Two playing clients, the first of them with a log from the start.
 fn world_with_log<S: Server>(max_bytes: usize) -> World<S> {
     let mut world = World::new("rtt=100ms,jitter=20ms,loss=5%", 7);
     world.add();
@@ -67,7 +67,7 @@ fn a_log_of_lockstep_has_both_directions_over_all_links() {
         assert!(count >= least, "{direction} {kind}: {count}");
     }
     assert_no_secrets(&messages, &["join", "welcome"]);
-    // In order, at the times of the client, with its seat once that is known.
+    // In order, with the client's times, and with its seat once it is known.
     let time = |line: &Value| line["unix_us"].as_u64().unwrap();
     assert!(messages.is_sorted_by_key(time));
     assert!(messages.iter().all(|line| line["session"] == "den"));
@@ -77,7 +77,7 @@ fn a_log_of_lockstep_has_both_directions_over_all_links() {
     assert_eq!(last["seat"], seat);
     let second_us = 1_000_000;
     assert!((time(last) - UNIX_US).abs_diff(world.now.as_micros()) < second_us, "{last}");
-    // An input is for a tick that is ahead of the newest confirmed one before it.
+    // An input is for a tick ahead of the newest confirmed one before it.
     let ticks = messages.iter().filter(|line| line["kind"] == "inputs");
     let ticks: Vec<u64> = ticks.map(|line| line["tick"].as_u64().unwrap()).collect();
     assert!(ticks.last() > ticks.first() && *ticks.last().unwrap() > 200, "{ticks:?}");
@@ -105,7 +105,7 @@ fn a_log_of_a_room_has_updates_reports_and_no_token() {
 }
 
 #[test]
-fn a_log_keeps_the_newest_and_says_how_many_are_gone() {
+fn a_log_keeps_the_newest_and_counts_the_dropped() {
     let mut world = world_with_log::<Relayed>(4_000);
     let (dropped, messages) = lines(&world, 0);
     assert_eq!(dropped[0]["kind"], "dropped");

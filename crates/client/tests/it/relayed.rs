@@ -25,7 +25,7 @@ impl Relayed {
     }
 }
 
-/// Here a pass is a player and a seat.
+/// In these tests a pass is a player and a seat.
 fn terms_of(pass: &[u8]) -> SeatAssignment {
     let [player, seat] = pass else { panic!("{pass:?}") };
     SeatAssignment {

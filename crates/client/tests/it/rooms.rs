@@ -1,4 +1,4 @@
-//! A client enters a room, plays in it, and comes back to its seat: the host decides, the client is the same.
+//! A client joins a room, plays in it, and resumes its seat: the server is a host, the client is the same.
 
 use sametick_arena::Arena;
 use sametick_client::Status;
@@ -21,7 +21,7 @@ fn seat(world: &World, number: usize) -> Option<Seat> {
     view(world, number).seat()
 }
 
-/// Everybody hears of the room's last ticks, and their inputs reach it.
+/// Every client receives recent ticks of the room, and their inputs reach it.
 #[track_caller]
 fn assert_in_touch(world: &mut World) {
     let missing = |world: &World| -> u32 { world.server.host.participants().map(|who| who.omissions).sum() };
@@ -52,7 +52,7 @@ fn two_play_in_a_room_on_every_network() {
 }
 
 #[test]
-fn a_connection_that_goes_silent_is_noticed_and_its_claim_gives_the_seat_back() {
+fn after_a_silence_the_claim_resumes_the_seat() {
     for seed in 0..9 {
         let network = NETWORKS[seed as usize % 3];
         let mut world = World::of_two(network, seed);
@@ -62,7 +62,7 @@ fn a_connection_that_goes_silent_is_noticed_and_its_claim_gives_the_seat_back() 
         world.run_until(3_000, "plays again", |world| world.plays(0));
         assert_eq!(seat(&world, 0), mine);
         world.run_millis(12_000);
-        // The host had not given the old link up: for the game nobody was away.
+        // The host had not given the old link up: the game saw no departure.
         assert_eq!((world.departures(), world.losses(0)), (0, 1), "{network}");
         assert_eq!(world.players[0].client.totals().restarts, 0);
         assert_in_touch(&mut world);
@@ -85,7 +85,7 @@ fn a_seat_that_was_given_up_is_taken_again_if_it_is_free() {
 }
 
 #[test]
-fn a_client_shows_its_token_when_it_comes_and_the_newest_one_when_it_comes_back() {
+fn a_client_presents_its_newest_token() {
     let mut world = World::new("rtt=40ms", 4);
     let [first, next] = [1, 2].map(|byte| Token::from_bytes([byte; 16]));
     world.add();
@@ -102,7 +102,7 @@ fn a_client_shows_its_token_when_it_comes_and_the_newest_one_when_it_comes_back(
 }
 
 #[test]
-fn a_room_that_begins_anew_gives_new_seats_and_is_shown_from_its_first_tick() {
+fn a_restarted_room_gives_new_seats_and_shows_its_first_tick() {
     for seed in 0..6 {
         let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         world.run_millis(10_000);
@@ -141,7 +141,7 @@ fn a_room_that_has_run_for_an_hour_is_understood() {
 }
 
 #[test]
-fn a_full_room_says_so_and_who_watches_sees_it() {
+fn a_full_room_refuses_players_and_admits_spectators() {
     let mut world = World::of_two("rtt=40ms", 8);
     let third = world.add();
     world.run_until(2_000, "all play", |world| world.plays(third));
@@ -161,7 +161,7 @@ fn a_full_room_says_so_and_who_watches_sees_it() {
 }
 
 #[test]
-fn who_is_thrown_out_is_told_why_and_stays_out() {
+fn a_kicked_player_is_told_why_and_stays_out() {
     let mut world = World::of_two("rtt=40ms", 3);
     let now = world.now;
     world.server.host.handle(now, host::Input::Kick(Member(0), "enough of that"));
@@ -174,7 +174,7 @@ fn who_is_thrown_out_is_told_why_and_stays_out() {
 }
 
 #[test]
-fn who_leaves_is_seen_to_leave_at_once() {
+fn a_player_who_leaves_is_seen_to_leave_at_once() {
     let mut world = World::of_two("rtt=40ms", 7);
     let now = world.now;
     world.players[0].client.leave(now);

@@ -1,4 +1,4 @@
-//! A server behind a door, clients that dial it, and carriers between them that can be cut, blocked and frozen.
+//! Test world: a server with its handshake, clients that dial it, and carriers that can be cut, blocked and frozen.
 
 use std::collections::BTreeMap;
 
@@ -19,34 +19,34 @@ pub const ROUTES: [Carrier; 2] = [Carrier::DatagramsAndStreams, Carrier::Stream]
 pub const NETWORKS: [&str; 3] =
     ["rtt=10ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=200ms,jitter=50ms,loss=15%,dup=10%,reorder=10%"];
 
-/// The time of a message to or from the server, on the best of networks.
+/// The one-way latency of a message on the best network.
 const WAY_US: u64 = 5_000;
 
-/// How long after its answer a WebSocket has extra sockets: they are dialled when it is there.
+/// The delay of a WebSocket's extra sockets after its answer: they are dialled once it is open.
 const EXTRA_AFTER_US: u64 = 4 * WAY_US;
 
-/// What is at the other end, and how its clients play.
+/// A server under test, and the way its clients play.
 pub trait Server {
     type Side: Side;
 
-    /// One that knows nothing of those before it.
+    /// A server without memory of those before it.
     fn new(now: Time, run: u8, seed: u64) -> Self;
-    /// How a client takes part.
+    /// The parameters of a client's join.
     fn join(seed: u64, number: usize) -> <Self::Side as Side>::JoinAs;
     fn open(&mut self, now: Time, member: Member, hello: &Hello);
     fn message(&mut self, now: Time, member: Member, channel: Channel, bytes: &[u8]);
     fn closed(&mut self, now: Time, member: Member, why: Leaving);
-    /// Time passes.
+    /// Advances the time.
     fn run(&mut self, now: Time);
-    /// What it wants, until there is nothing; bytes are in the buffer.
+    /// The next output, until there is none; bytes are in the buffer.
     fn poll(&mut self, buf: &mut Vec<u8>) -> Option<Wanted>;
-    /// What a client does in a tick.
+    /// A client's input for a tick.
     fn play(side: &Self::Side) -> <Self::Side as Side>::Input;
-    /// A state that all clients have in common, where there is one.
+    /// A state that all clients share, where there is one.
     fn agreed(side: &Self::Side) -> Option<(Tick, StateHash)>;
 }
 
-/// What a server wants.
+/// An output of a server.
 pub enum Wanted {
     Send(Member, Channel),
     Close(Member, &'static str),
@@ -54,7 +54,7 @@ pub enum Wanted {
     Nothing,
 }
 
-/// What is under way to the client besides a link's bytes.
+/// Events in transit to the client besides the bytes of a link.
 enum News {
     Answer(Vec<u8>),
     /// A WebSocket has its extra sockets.
@@ -72,7 +72,7 @@ struct There {
     extra_at: Option<Time>,
 }
 
-/// One carrier, both directions.
+/// A carrier, both directions.
 struct Wire {
     owner: usize,
     attempt: Attempt,
@@ -81,9 +81,9 @@ struct Wire {
     /// Arrives at this time.
     hello: Option<(Time, Vec<u8>, Carrier)>,
     news: Vec<(Time, News)>,
-    /// Swallows everything, both ways, and tells nobody.
+    /// Drops everything, both ways, without an error.
     swallows: bool,
-    /// The client has let go of it.
+    /// The client has closed it.
     hung_up: bool,
 }
 
@@ -92,11 +92,11 @@ pub struct Player<S: Side> {
     wake_at: Option<Time>,
     /// Does not run before this time.
     frozen_until: Time,
-    /// What its routes do.
+    /// Which of its routes are blocked.
     pub blocked: [bool; 2],
     /// Every status it had, without repeats.
     pub story: Vec<Status>,
-    /// The hash of every confirmed tick it saw last, for comparing.
+    /// The number of restarts that it had seen when the hashes were recorded.
     restarts: u32,
     pub hashes: BTreeMap<Tick, StateHash>,
     pub dials: Vec<usize>,
@@ -112,7 +112,7 @@ pub struct World<S: Server> {
     next_member: u64,
     profile: Profile,
     seed: u64,
-    /// The server does not exist.
+    /// The server is not running.
     pub down: bool,
 }
 
@@ -133,7 +133,7 @@ impl<S: Server> World<S> {
         }
     }
 
-    /// Two who play, on a network.
+    /// A world with two players on this network.
     pub fn of_two(network: &str, seed: u64) -> World<S> {
         let mut world = World::new(network, seed);
         world.add();
@@ -143,12 +143,12 @@ impl<S: Server> World<S> {
         world
     }
 
-    /// How often a client has lost its connection.
+    /// The number of connections that a client has lost.
     pub fn losses(&self, number: usize) -> u32 {
         self.players[number].client.totals().losses
     }
 
-    /// How often somebody is said to have left.
+    /// The number of departures that the game was told of.
     pub fn departures(&self) -> usize {
         self.records.iter().filter(|record| matches!(record, Record::Left { .. })).count()
     }
@@ -162,7 +162,7 @@ impl<S: Server> World<S> {
         Plan { session, join, key, pass: None, routes, unix_s: unix_s(self.now), random }
     }
 
-    /// Another client; returns its number.
+    /// Adds a client; returns its number.
     pub fn add(&mut self) -> usize {
         let plan = self.plan(self.players.len());
         self.add_with(plan)
@@ -182,22 +182,22 @@ impl<S: Server> World<S> {
         self.players.len() - 1
     }
 
-    /// The carrier of a client swallows everything from now on.
+    /// The carrier of a client drops everything from now on.
     pub fn swallow(&mut self, number: usize) {
         self.wires.iter_mut().filter(|wire| wire.owner == number).for_each(|wire| wire.swallows = true);
     }
 
-    /// It does not any more.
+    /// Ends the effect of [`World::swallow`].
     pub fn relent(&mut self, number: usize) {
         self.wires.iter_mut().filter(|wire| wire.owner == number).for_each(|wire| wire.swallows = false);
     }
 
-    /// A client does not run for so long; what comes for it waits, as in a browser.
+    /// A client does not run for this time; packets for it wait, as in a browser.
     pub fn freeze(&mut self, number: usize, ms: u64) {
         self.players[number].frozen_until = self.now.plus_micros(ms * 1_000);
     }
 
-    /// The server dies and another begins, which knows nothing.
+    /// The server dies and another starts, without its memory.
     pub fn restart(&mut self) {
         self.server = S::new(self.now, 2, self.seed);
         for wire in &mut self.wires {
@@ -216,7 +216,7 @@ impl<S: Server> World<S> {
         }
     }
 
-    /// Runs until this holds, for so long at most; returns how long that took.
+    /// Runs until the condition holds, for at most this time; returns how long it took.
     #[track_caller]
     pub fn run_until(&mut self, ms: u64, what: &str, holds: impl Fn(&World<S>) -> bool) -> u64 {
         for passed in 0..ms {
@@ -422,7 +422,7 @@ impl<S: Side> Player<S> {
             self.story.push(status);
         }
         if let Some((tick, hash)) = self.client.side().and_then(agreed) {
-            // A session that begins anew has other states.
+            // A restarted session has other states.
             if self.restarts != self.client.totals().restarts {
                 self.restarts = self.client.totals().restarts;
                 self.hashes.clear();
@@ -444,7 +444,7 @@ fn at(wires: &mut [Wire], member: Member) -> Option<&mut There> {
     wires.iter_mut().filter_map(|wire| wire.there.as_mut()).find(|there| there.member == member)
 }
 
-/// Moves what the server's end of a link wants.
+/// Handles the outputs of the server's end of a link.
 fn drain_link<S: Server>(
     there: &mut There,
     server: &mut S,
@@ -474,7 +474,7 @@ fn drain_link<S: Server>(
     }
 }
 
-/// Everybody's clock is right.
+/// All clocks are right.
 fn unix_s(now: Time) -> u64 {
     1_800_000_000 + now.as_micros() / 1_000_000
 }

@@ -1,4 +1,4 @@
-//! A game whose state is plain and whose step is trivial, so that what surrounds it can be measured.
+//! A game with a plain state and a trivial step, to measure the cost around it.
 
 use postcard_schema::Schema;
 use postcard_schema::schema::NamedType;
@@ -6,8 +6,8 @@ use sametick_sim::{BuildId, Game, Inputs, TickRate};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// So many words, in one piece. Copying between places that differ by a few bytes modulo a page can be ten times slower,
-/// hence the alignment.
+/// A state of words in one piece. It is aligned because copying between places that differ by a few bytes modulo a page
+/// can be ten times slower.
 #[derive(Clone)]
 #[repr(align(64))]
 pub struct Plain<const WORDS: usize> {
@@ -15,7 +15,7 @@ pub struct Plain<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Plain<WORDS> {
-    /// What a player does in a tick.
+    /// Applies a player's input.
     pub fn act(&mut self, seat: usize, input: u8) {
         let word = &mut self.words[seat];
         *word = word.rotate_left(5) ^ u32::from(input);

@@ -1,4 +1,4 @@
-//! Rollback as one would write it by hand for this one game: a ring of saved states, nothing else.
+//! Rollback written by hand for this one game: a ring of saved states, nothing else.
 
 use super::Contestant;
 use super::game::Plain;
@@ -18,7 +18,7 @@ pub struct ByHand<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> ByHand<WORDS> {
-    /// A frame whose guess was wrong goes back this far.
+    /// A frame with a wrong prediction goes back this far.
     pub fn new(depth: u32) -> Self {
         let state = Box::new(Plain::new(&()));
         let saved = vec![(*state).clone(); depth as usize + 1].into_boxed_slice();

@@ -1,4 +1,4 @@
-//! GGRS: two sessions that hear each other some frames late; one of them is measured.
+//! GGRS: two sessions that receive each other's messages some frames late; one of them is measured.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ impl<const WORDS: usize> Config for Types<WORDS> {
     type Address = usize;
 }
 
-/// What is on its way to each of the two, and in which frame it arrives.
+/// The messages on their way to each side, and the frame in which each arrives.
 #[derive(Default)]
 struct Network {
     frame: u32,
@@ -106,7 +106,7 @@ pub struct Ggrs<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Ggrs<WORDS> {
-    /// A frame whose guess was wrong goes back this far.
+    /// A frame with a wrong prediction goes back this far.
     pub fn new(depth: u32) -> Self {
         let network = Rc::new(RefCell::new(Network::default()));
         let [mut ours, mut theirs] = [0, 1].map(|own| Side::new(own, depth, &network));

@@ -1,4 +1,4 @@
-//! Our peer, with a relay that only exists as the messages it would send.
+//! Our peer, with a relay simulated by its messages.
 
 use sametick_lockstep::message::{About, CHECK_EVERY, Claim, Pace, ToPeer, put, put_ticks, to_bytes};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
@@ -17,7 +17,7 @@ pub struct Ours<const WORDS: usize> {
     peer: Box<Peer<Plain<WORDS>>>,
     now: Time,
     depth: u32,
-    /// The last tick that was closed, and what the next is coded against.
+    /// The last tick that was closed, and the table for the next.
     closed: Tick,
     table: Table,
     rows: Inputs<Opaque>,
@@ -28,7 +28,7 @@ pub struct Ours<const WORDS: usize> {
 }
 
 impl<const WORDS: usize> Ours<WORDS> {
-    /// A frame whose guess was wrong goes back this far.
+    /// A frame with a wrong prediction goes back this far.
     pub fn new(depth: u32) -> Self {
         let name = String::new();
         let join = JoinAs {
@@ -75,7 +75,7 @@ impl<const WORDS: usize> Ours<WORDS> {
             report: vec![],
             buf: vec![],
         };
-        // The peer begins as far ahead as it likes; this makes it as far as is wanted.
+        // The peer begins with its own lead; these timeouts bring it to the wanted depth.
         while ours.ahead() <= depth {
             ours.peer.handle(ours.now, Input::Timeout).expect("time passes");
             ours.play();
@@ -120,7 +120,7 @@ impl<const WORDS: usize> Ours<WORDS> {
         }
     }
 
-    /// Plays until the peer wants to wait.
+    /// Runs until the peer wants to wait.
     fn play(&mut self) {
         loop {
             let input = match self.peer.poll_output(&mut self.buf) {

@@ -1,4 +1,4 @@
-//! Every message comes back from its bytes, and the bytes are what they were.
+//! Every message survives a round trip, and its bytes do not change.
 
 use alloc::string::ToString;
 use alloc::vec;
@@ -173,7 +173,7 @@ proptest! {
     }
 }
 
-/// The bytes of every kind of message are in docs/protocol.md, compared by tests/protocol.rs; these are their first ones.
+/// docs/protocol.md has the bytes of every kind of message, compared by tests/protocol.rs; these are the first ones.
 #[test]
 fn golden_kinds() {
     let tick = Tick(300);

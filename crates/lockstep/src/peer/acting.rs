@@ -1,4 +1,4 @@
-//! What a peer hands in, and what it does every so many ticks.
+//! A peer's inputs, and its periodic duties.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ impl<G: Game> Peer<G> {
         self.noted = confirmed;
     }
 
-    /// What is done every so many ticks.
+    /// Does what is due every so many ticks.
     pub(super) fn do_duties(&mut self, tick: Tick) {
         self.want_path |= tick.0.is_multiple_of(PACE_EVERY);
         if tick.0.is_multiple_of(G::RATE.per_second()) {
@@ -41,10 +41,10 @@ impl<G: Game> Peer<G> {
         self.do_duties(tick);
     }
 
-    /// Has an input sent with those before it, as soon as there are so many.
+    /// Queues an input, and sends the queue when it holds `batch` inputs.
     fn hand_in(&mut self, tick: Tick, opaque: Opaque, batch: usize) {
         self.meter.on_sent(self.now, tick);
-        // Those in one message are consecutive.
+        // The inputs of one message are consecutive.
         if tick != self.unsent.0 + self.unsent.1 as u32 {
             self.send_inputs();
             self.unsent.0 = tick;
@@ -57,7 +57,7 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// Own inputs of the ticks after the confirmed one, which the relay has lost, are done and sent once more.
+    /// Applies and sends own inputs of the ticks after the confirmed one again, because the relay lost them.
     pub(super) fn hand_in_again(&mut self, own: Vec<Option<G::Input>>) {
         for input in own.into_iter().take(MAX_PREDICTED as usize) {
             let Some(play) = &mut self.play else { return };

@@ -1,4 +1,4 @@
-//! Copies of a session: what a peer has of it for its player to keep, and a copy that it brings to a relay that has nothing of it.
+//! Session copies on a peer: making one of its confirmed state, and bringing one to a relay that has lost the session.
 
 use alloc::vec::Vec;
 
@@ -12,46 +12,46 @@ use crate::peer::Peer;
 use crate::peer::giving::MAX_PIECE;
 use crate::session::Save;
 
-/// Who finds no seat in a session that goes on is let in when those have left who did not come back: in the tick after it.
+/// A join without a free seat is answered after the peers that did not come back have left: in the tick after it.
 const MOST_DEFERRED: u32 = 1;
 
-/// What became of a copy that was brought.
+/// The result of bringing a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Brought {
-    /// The session goes on from it.
+    /// The session goes on from the copy.
     Taken {
-        /// After this tick.
+        /// The tick of the copy.
         tick: Tick,
     },
-    /// The relay or another peer has the session: what they have counts.
+    /// The relay or another peer has the session: its ticks are used instead.
     NotNeeded {
         /// The tick of the copy.
         ours: Tick,
         /// The last tick of the session.
         theirs: Tick,
-        /// Whether it is the session that the copy is of, and not another one of its name.
+        /// Whether it is the session of the copy, and not another one with the same name.
         is_same: bool,
     },
 }
 
-/// What a peer knows for copies.
+/// The state of a peer about copies.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    /// What it brings, until the relay lets it in.
+    /// The copy to bring, until the relay lets the peer in.
     bringing: Option<SessionCopy>,
-    /// The state of the copy that the session goes on from: it need not come over the network.
+    /// The state of the copy that the session goes on from: it need not be transferred.
     state: Option<(Tick, StateHash, Vec<u8>)>,
     brought: Option<Brought>,
-    /// What the relay has said of the session, and what the session was begun with.
+    /// The session's facts from the welcome, and its setup.
     about: Option<(About, Vec<u8>)>,
 }
 
 impl Copies {
-    /// The session is known.
+    /// The welcome has arrived.
     fn note(&mut self, about: About, setup: &[u8], claim: &Claim, closed: Tick, save: Option<&SaveHead>) {
         if let Some(SessionCopy { started_unix_ms, save: ours, .. }) = self.bringing.take() {
             let is_taken = |head: &&SaveHead| (head.tick, head.hash) == (ours.tick, ours.hash);
-            // Somebody who brings it later finds the same save, and a session that has gone on since.
+            // A peer that brings the copy later finds the same save, and a session that has gone on since.
             let is_fresh = claim.from == ours.tick && closed.ticks_since(ours.tick) <= MOST_DEFERRED;
             let is_taken = is_fresh && save.filter(is_taken).is_some();
             let (tick, is_same) = (ours.tick, about.started_unix_ms == started_unix_ms);
@@ -64,7 +64,7 @@ impl Copies {
         self.about = Some((about, setup.to_vec()));
     }
 
-    /// The state that a save is announced of, if it is here.
+    /// The state of an announced save, if it is here.
     pub fn take_state(&mut self, head: &SaveHead) -> Option<Vec<u8>> {
         let (tick, hash, state) = self.state.take()?;
         ((tick, hash, state.len()) == (head.tick, head.hash, head.bytes as usize)).then_some(state)
@@ -72,8 +72,8 @@ impl Copies {
 }
 
 impl<G: Game> Peer<G> {
-    /// Brings this copy with the next [`Peer::rejoin`], until the relay lets it in: if the relay has nothing of the session, the session
-    /// goes on from it, with its setup. See [`SessionCopy::check`] first.
+    /// Brings this copy with the next [`Peer::rejoin`], until the relay lets the peer in: if the relay has lost the
+    /// session, it goes on from the copy, with the copy's setup. Call [`SessionCopy::check`] first.
     pub fn bring(&mut self, copy: SessionCopy) {
         let Facts { setup, seed, seats, listed, .. } = &copy.facts;
         self.join.setup.clone_from(setup);
@@ -82,13 +82,13 @@ impl<G: Game> Peer<G> {
         self.copies.bringing = Some(copy);
     }
 
-    /// What became of the copy that it brought; none if it brought none, or is not let in yet.
+    /// The result of bringing the copy; none if there was none, or the peer is not let in yet.
     pub fn brought(&self) -> Option<Brought> {
         self.copies.brought
     }
 
-    /// A copy of the session of this name as it is confirmed here: never what is only predicted. None before the first tick, and for the
-    /// moment in which it is not known who sat where.
+    /// A copy of the confirmed session under this name, never of predicted state. None before the first tick, and while
+    /// the seats taken after the confirmed tick are not known.
     pub fn copy(&self, session: &str) -> Option<SessionCopy> {
         let (about, setup) = self.copies.about.as_ref()?;
         let play = self.play.as_ref()?;
@@ -125,7 +125,7 @@ impl<G: Game> Peer<G> {
         self.copies.note(about, setup, claim, closed, save);
     }
 
-    /// The relay wants a part of the copy that it brings.
+    /// Sends a part of the copy that the relay asks for.
     pub(super) fn give_brought(&mut self, tick: Tick, offset: u32, bytes: u32) {
         let save = self.copies.bringing.as_ref().map(|copy| &copy.save).filter(|save| save.tick == tick);
         let rest = save.and_then(|save| save.state.get(offset as usize..)).filter(|rest| !rest.is_empty());

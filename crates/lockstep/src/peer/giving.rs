@@ -1,5 +1,4 @@
-//! Saves, as far as the relay speaks of them, and what a peer gives for one: a state that it has, or
-//! will have, in pieces as they are asked for.
+//! Save messages on a peer: gives the relay a confirmed state in pieces, and closed ticks that the relay lost.
 
 use alloc::vec::Vec;
 
@@ -11,11 +10,11 @@ use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToPeer, ToRelay};
 use crate::peer::Peer;
 use crate::play::Play;
 
-/// No larger part of a save is given at once, whatever is asked for.
+/// The most bytes of a save given at once, whatever is asked for.
 pub(super) const MAX_PIECE: usize = 4 * PIECE_BYTES;
 
 impl<G: Game> Peer<G> {
-    /// What the relay says about saves: its own, or one that it wants.
+    /// Handles a message about saves: the relay's own, or one that it asks for.
     pub(super) fn on_save_message(&mut self, message: ToPeer) -> Result<(), Malformed> {
         match message {
             ToPeer::Load(head) => {
@@ -30,7 +29,7 @@ impl<G: Game> Peer<G> {
         Ok(())
     }
 
-    /// The relay has lost the ticks from this one on.
+    /// Gives the relay the closed ticks that it lost, from this one on.
     pub(super) fn on_give_ticks(&mut self, from: Tick) {
         let given: Vec<Excerpt> = self.play.iter().flat_map(|play| play.given(from)).collect();
         if given.is_empty() {
@@ -43,7 +42,7 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// The relay wants the state after a tick.
+    /// The relay asks for the state after a tick.
     fn on_give_save(&mut self, tick: Tick) {
         match &mut self.play {
             Some(play) => play.offer(tick),
@@ -52,7 +51,7 @@ impl<G: Game> Peer<G> {
         self.tell_offer(tick);
     }
 
-    /// The relay wants a part of it.
+    /// The relay asks for a part of the state.
     fn on_give_piece(&mut self, tick: Tick, offset: u32, bytes: u32) {
         let most = (bytes as usize).min(MAX_PIECE);
         match self.play.as_mut().and_then(|play| play.piece(tick, offset as usize, most)) {
@@ -61,7 +60,7 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// Says how long the state is that the relay wants, if that is known now.
+    /// Sends the size of the state that the relay asked for, if it is known now.
     pub(super) fn tell_offer(&mut self, asked: Tick) {
         if let Some(offer) = self.play.as_mut().and_then(Play::take_offer) {
             let offer = offer.filter(|(_, bytes)| *bytes <= MAX_STATE);

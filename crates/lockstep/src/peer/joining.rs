@@ -1,4 +1,4 @@
-//! How a peer comes into a session, and back into it.
+//! Join and rejoin of a peer.
 
 use sametick_sim::{Game, Seat, Tick, TickRate, Time, from_canonical};
 use sametick_wire::{Channel, Malformed};
@@ -10,24 +10,24 @@ use crate::rows::MAX_SEATS;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Pacer, Path};
 
-/// No session pauses for longer when somebody is let in.
+/// The longest pause of a session when a peer is let in.
 const MAX_PAUSE_US: u64 = 5_000_000;
 
 impl Status {
-    /// Whether the relay has made it welcome. What a peer has from before is of no use as long as it has not.
+    /// Whether the relay has let the peer in. Until then the state from an earlier link is not used.
     pub fn takes_part(&self) -> bool {
         !matches!(self, Status::Joining | Status::Refused(_))
     }
 }
 
 impl<G: Game> Peer<G> {
-    /// Comes back as the peer that was given this claim, with the next [`Peer::rejoin`].
+    /// Resumes with this claim at the next [`Peer::rejoin`].
     pub fn take_claim(&mut self, claim: Claim) {
         self.claim = Some(claim);
     }
 
-    /// Joins again, over another link to a relay: as who it was and from where it is, if the session still runs there. Until
-    /// the relay answers, the state on screen stands still.
+    /// Joins again over another link: resumes its seat from its confirmed tick, if the session still runs on that
+    /// relay. The state on screen stands still until the relay answers.
     pub fn rejoin(&mut self, now: Time, path: Path) {
         self.now = self.now.max(now);
         self.outbox = Outbox::default();
@@ -42,7 +42,7 @@ impl<G: Game> Peer<G> {
         self.join.seat = self.seat();
         self.backlog.clear();
         self.fault = None;
-        // Whoever was still waiting for a save has nothing.
+        // A peer that was still waiting for a save has no state.
         let have = self.play.as_ref().map_or(Tick::ZERO, Play::resumable);
         self.join.resume = self.claim.map(|claim| Resume { claim, have });
         self.ask_to_join();
@@ -53,7 +53,7 @@ impl<G: Game> Peer<G> {
         self.tell(Channel::Control, &join);
     }
 
-    /// The relay lets it in: with a save, or with the ticks that it lacks.
+    /// Handles a welcome: with a save, or with the ticks that the peer lacks.
     pub(super) fn on_welcome(&mut self, welcome: ToPeer) -> Result<(), Malformed> {
         let ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save, about } = welcome else {
             return Err(Malformed::Forbidden("the first message of a relay is Welcome or Refused"));
@@ -62,8 +62,8 @@ impl<G: Game> Peer<G> {
             return Err(Malformed::Forbidden("a welcome has the game's rate and a seat below 32"));
         }
         self.note_session(about, &setup, (&claim, closed), save.as_ref());
-        // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
-        // The same if the session was taken up again since, and what it has is not even gone back from.
+        // A state of another session cannot be used, and must not be taken for this one's at the next resume. The same
+        // holds if the session was resumed since and the peer is not even rewound.
         let is_void =
             |before: Claim| before.run != claim.run || save.is_some() && before.restarts != claim.restarts;
         if self.claim.replace(claim).is_some_and(is_void) {
@@ -82,7 +82,7 @@ impl<G: Game> Peer<G> {
         self.begin(closed, age_us)
     }
 
-    /// Takes the seat it was given, and the beginning of the session, or goes on from where it is if only what is missing follows.
+    /// Takes the seat and begins at the first tick, or goes on from the confirmed tick if the missing ones follow.
     fn take_seat(
         &mut self,
         seat: Option<Seat>,
@@ -92,9 +92,9 @@ impl<G: Game> Peer<G> {
     ) -> Result<(), Malformed> {
         (self.loading, self.loaded, self.awaits_first) = (None, (0, 0), false);
         match &mut self.play {
-            // One that has confirmed nothing cannot know whether the session is still the same.
+            // A peer without a confirmed tick cannot know whether the session is still the same.
             Some(play) if first > Tick(1) && first == play.confirmed().0.next() => play.rejoin(seat, closed),
-            // The session was taken up again from an earlier tick.
+            // The session was resumed from an earlier tick.
             Some(play) if first > Tick(1) && first <= play.confirmed().0 => {
                 if play.go_back(first - 1) {
                     play.rejoin(seat, closed);
@@ -111,7 +111,7 @@ impl<G: Game> Peer<G> {
         Ok(())
     }
 
-    /// Begins at the beginning.
+    /// Begins at the session's beginning.
     fn begin_anew(&mut self, seat: Option<Seat>, closed: Tick, setup: &[u8]) -> Result<(), Malformed> {
         let setup =
             from_canonical(setup).map_err(|_| Malformed::Forbidden("a setup is of the game's type"))?;
@@ -120,7 +120,7 @@ impl<G: Game> Peer<G> {
         Ok(())
     }
 
-    /// Begins to play: at once if nothing was closed that has to be caught up with.
+    /// Begins to play: at once if no closed ticks have to be caught up with.
     fn begin(&mut self, closed: Tick, age_us: i64) -> Result<(), Malformed> {
         self.status = Status::CatchingUp;
         self.asked_at = Some(self.now);
@@ -132,8 +132,8 @@ impl<G: Game> Peer<G> {
         self.use_early()
     }
 
-    /// Begins own ticks as far ahead of the relay as inputs need to be in time. `present` is the relay's tick when what
-    /// tells us so was sent.
+    /// Begins own ticks as far ahead of the relay as inputs need to be in time. `present` is the relay's tick when it
+    /// sent the message with that tick.
     pub(super) fn launch(&mut self, present: Tick) {
         let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
         let start = present + self.pacer.lead_ticks();
@@ -141,7 +141,7 @@ impl<G: Game> Peer<G> {
         self.pacer.launch(self.now, play.shown().0);
     }
 
-    /// Begins own ticks in a session that is level with us: where it pauses, no sooner than they are needed.
+    /// Begins own ticks in a session that is not ahead of the peer: if it pauses, no sooner than needed.
     fn launch_again(&mut self, closed: Tick, age_us: i64) {
         let shown = self.shown().map_or(closed, |(tick, _)| tick);
         let ahead_us = G::RATE.due_micros(shown).saturating_sub(G::RATE.due_micros(closed));
@@ -164,7 +164,7 @@ impl<G: Game> Peer<G> {
     }
 }
 
-/// How many whole ticks an age has; more than may be predicted are of no use to anybody.
+/// The whole ticks in an age, at most as many as may be predicted.
 fn ticks_in(age_us: i64, rate: TickRate) -> u32 {
     (age_us.max(0) as u64 / rate.tick_micros().max(1)).min(u64::from(MAX_PREDICTED)) as u32
 }

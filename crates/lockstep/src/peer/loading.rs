@@ -1,5 +1,5 @@
-//! How a peer comes to the present: by a save that it takes piece by piece, and by ticks that it simulates in slices, so that
-//! whoever drives it never waits long.
+//! Catching up: a peer loads a save piece by piece, and simulates the ticks after it in slices, so that its driver
+//! never waits long.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,35 +13,35 @@ use crate::peer::{Peer, Status};
 use crate::play::Play;
 use crate::rows::{BAD_TABLE, Table};
 
-/// The first slice; at the usual tens of microseconds a tick, a few milliseconds.
+/// The first slice; at the usual tens of microseconds per tick, a few milliseconds.
 const FIRST_SLICE_TICKS: u32 = 128;
 
-/// No slice is shorter, however slow the machine.
+/// The shortest slice, however slow the machine.
 const LEAST_SLICE_TICKS: u32 = 16;
 
-/// None is longer: what has to be shown meanwhile is shown a few times a second even where time seems to stand still.
+/// The longest slice: the screen is updated a few times a second even if the clock seems to stand still.
 const MOST_SLICE_TICKS: u32 = 4_096;
 
-/// Slices that are over sooner are made longer: half a frame on most screens.
+/// A slice that takes less is followed by a longer one: half a frame on most screens.
 const SHORT_SLICE_US: u64 = 8_000;
 
-/// Those that take longer are made shorter.
+/// A slice that takes longer is followed by a shorter one.
 const LONG_SLICE_US: u64 = 25_000;
 
-/// What is said of a state whose bytes are not what was announced.
+/// The reason for refusing a save whose bytes do not match its hash.
 pub const WRONG_SAVE: &str = "the save that the relay sent is not the one that the players agreed on";
 
-/// How far a peer has come with what happened before it came.
+/// The progress of catching up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of a save that have come, and how many there are; none if it does not begin with one.
+    /// Bytes of a save that have arrived, and its size; zero if the peer does not begin with a save.
     pub bytes: (u32, u32),
-    /// Ticks that have been simulated, and how many are known to be there.
+    /// Ticks that have been simulated, and ticks known to be closed.
     pub ticks: (u32, u32),
 }
 
 impl Progress {
-    /// All of it together, from 0 to 1.
+    /// Both together, from 0 to 1.
     pub fn share(&self) -> f32 {
         let share = |(done, all): (u32, u32)| (done as f32 / all.max(1) as f32).clamp(0.0, 1.0);
         match (self.bytes.1, self.ticks.1) {
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// A save that is on its way.
+/// A save that is being transferred.
 #[derive(Clone, Debug)]
 pub(super) struct Loading {
     head: SaveHead,
@@ -60,7 +60,7 @@ pub(super) struct Loading {
     seat: Option<Seat>,
     closed: Tick,
     bytes: Vec<u8>,
-    /// Up to where pieces have been asked for.
+    /// The offset up to which pieces have been asked for.
     wanted: usize,
 }
 
@@ -74,15 +74,15 @@ impl Loading {
     }
 }
 
-/// Ticks that are still to be simulated.
+/// Ticks still to be simulated.
 #[derive(Debug)]
 pub(super) struct Backlog {
     excerpts: VecDeque<Excerpt>,
     bytes: usize,
     slice_ticks: u32,
-    /// When the last slice of it was simulated.
+    /// When the last slice was simulated.
     sliced_at: Option<Time>,
-    /// A slice was simulated since something last happened.
+    /// A slice has been simulated since the last event.
     pub is_sliced: bool,
 }
 
@@ -106,7 +106,7 @@ impl Backlog {
         self.bytes = 0;
     }
 
-    /// Takes ticks that can be read by themselves and follow those that are there, or `confirmed`.
+    /// Adds ticks that can be read by themselves and follow those in the backlog, or `confirmed`.
     pub fn push(&mut self, confirmed: Tick, excerpt: Excerpt) -> Result<(), Malformed> {
         let reach = self.excerpts.back().map_or(confirmed, |last| last.last().max(confirmed));
         let is_next = excerpt.first.0 <= reach.0.saturating_add(1);
@@ -124,7 +124,7 @@ impl Backlog {
         Ok(())
     }
 
-    /// How many ticks to simulate now: as many as took a good while, the last time.
+    /// The number of ticks to simulate now, adapted to how long the last slice took.
     fn next_slice(&mut self, now: Time) -> u32 {
         let ticks = match self.sliced_at.map(|at| now.micros_since(at)) {
             Some(0..SHORT_SLICE_US) => self.slice_ticks * 2,
@@ -151,7 +151,7 @@ impl Backlog {
 }
 
 impl<G: Game> Peer<G> {
-    /// How far it has come with what happened before it came.
+    /// The progress of catching up.
     pub fn catching_up(&self) -> Progress {
         match (&self.loading, &self.play) {
             (Some(loading), _) => loading.progress(),
@@ -160,8 +160,8 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// Begins with a save, in a session whose last closed tick is `closed`. What has come of the same one before is not asked
-    /// for again.
+    /// Begins with a save, in a session whose last closed tick is `closed`. Pieces of the same save that have arrived
+    /// before are not asked for again.
     pub(super) fn begin_loading(
         &mut self,
         seat: Option<Seat>,
@@ -199,9 +199,9 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// A piece of a save has come.
+    /// A piece of a save has arrived.
     pub(super) fn on_piece(&mut self, piece: &Piece) -> Result<(), Malformed> {
-        // Of one that was given up for another some may still be on its way.
+        // Pieces of a save that was replaced by another may still arrive.
         let Some(loading) = self.loading.as_mut().filter(|it| it.head.tick == piece.tick) else {
             return Ok(());
         };
@@ -218,7 +218,7 @@ impl<G: Game> Peer<G> {
         self.use_early()
     }
 
-    /// The save is here: plays on from it, if it is the right one.
+    /// The save is complete: plays on from it, if its hash is right.
     fn load(&mut self) {
         let Some(Loading { head, table, seat, closed, bytes, .. }) = self.loading.take() else { return };
         let is_right = StateHash::of_bytes(&bytes) == head.hash;
@@ -236,21 +236,21 @@ impl<G: Game> Peer<G> {
         self.asked_at = Some(self.now);
     }
 
-    /// The state was wrong: goes on from this one.
+    /// The peer was desynced: goes on from this state.
     pub(super) fn on_resync(&mut self, tick: Tick, state: &[u8]) -> Result<(), Malformed> {
         self.backlog.clear();
         let Some(play) = &mut self.play else { return Ok(()) };
         let fields = play.resync(tick, state)?;
         self.stats.resyncs += 1;
         self.tell(Channel::Control, &ToRelay::Resynced { tick, fields });
-        // Ticks that were closed after the relay sent this may have been here already, and are gone with the state.
+        // Ticks that were closed after the relay sent this may have arrived already, and are lost with the state.
         let ask = ToRelay::Resend { from: tick.next() };
         self.tell(Channel::Control, &ask);
         self.asked_at = Some(self.now);
         self.use_early()
     }
 
-    /// Simulates a slice of what was closed before, if there is any and it has not been done since something last happened.
+    /// Simulates a slice of the backlog, if there is one and no slice has been simulated since the last event.
     pub(super) fn simulate_slice(&mut self) {
         let Some(play) = self.play.as_mut().filter(|_| !self.backlog.is_empty()) else { return };
         let result = self.backlog.step(self.now, play);

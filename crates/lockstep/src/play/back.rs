@@ -1,4 +1,4 @@
-//! Going back to an earlier tick of a session that was taken up again from there (L12), and what the others need for it.
+//! Rewind of a peer to the tick from which its session was resumed (L12), and the ticks that it gives to the relay.
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ impl<G: Game> Play<G> {
         })
     }
 
-    /// Goes back to the state after a tick. Whether it is kept, or can be made from what is.
+    /// Rewinds to the state after a tick. Returns whether that state is kept, or can be made from a kept one.
     pub fn go_back(&mut self, to: Tick) -> bool {
         let Some((kept, state)) = self.recent.state_before(to) else { return false };
         let Some(table) = self.past.table_after(to).filter(|_| self.past.first() <= kept.next()) else {
@@ -47,12 +47,12 @@ impl<G: Game> Play<G> {
         self.past.rewind(to)
     }
 
-    /// Own inputs of the ticks after this one that anybody may have to be told again, up to the one on screen.
+    /// Own inputs of the ticks after this one that may have to be sent again, up to the one on screen.
     pub fn own_after(&self, after: Tick) -> Vec<Option<G::Input>> {
         let mut own = Vec::new();
         let Some(seat) = self.seat else { return own };
         for excerpt in self.given(after.next()) {
-            // What was kept can be read.
+            // The kept ticks are valid.
             let _ = excerpt.read(|_, rows| {
                 let input = rows.get(seat).and_then(|row| row.input.as_ref());
                 own.push(input.and_then(|input| from_canonical(input.as_bytes()).ok()));
@@ -62,7 +62,7 @@ impl<G: Game> Play<G> {
         own
     }
 
-    /// Whether the player sits there.
+    /// Whether the player has this seat.
     pub fn is_on(&self, seat: Option<Seat>) -> bool {
         self.seat.is_some() && self.seat == seat
     }

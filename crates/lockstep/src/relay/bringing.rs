@@ -1,6 +1,6 @@
-//! A session that begins with a copy of it that a peer brings, because nothing else is left of it. Only the first who joins may bring
-//! one. The relay takes the state in pieces, hashes it, and goes on from there as from a save of its own; whether it is a state of the
-//! game only peers can tell.
+//! Begins a session from a peer's copy, because nothing else is left of the session. Only the first peer that joins may
+//! bring one. The relay takes the state in pieces, hashes it, and goes on as from a save of its own; only peers can
+//! tell whether it is a state of the game.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -16,30 +16,30 @@ use crate::message::{self, Bring, Join, ToRelay};
 use crate::rows::Table;
 use crate::session::{Save, Session, SessionId, refuse, send};
 
-/// So many copies are taken at once, of all sessions together.
+/// The most copies taken at once, of all sessions together.
 pub const MAX_BRINGING: usize = 64;
 
-/// No copy may take longer: those who wait for the session wait for it. In this time the largest comes over a megabit a second.
+/// The time-out of a copy, because other joins of the session wait for it. The largest copy fits at a megabit a second.
 pub const BRINGING_US: u64 = 90_000_000;
 
-/// The longest message with a piece: what is asked for, and three numbers.
+/// The longest message with a piece: the most bytes asked for, and three numbers.
 const MAX_PIECE_MESSAGE: usize = MOST_ALONE as usize + 64;
 
-/// What a peer is told whose copy does not come.
+/// Told to a peer whose copy does not arrive in time.
 pub const BROUGHT_TOO_SLOWLY: &str = "the save that you bring did not come in time";
 
-/// The same if it is not what was announced.
+/// Told to a peer whose copy does not match its announced hash.
 pub const BROUGHT_WRONG: &str = "the save that you bring is not the one that was announced: its bytes hash to another state, or are not there";
 
-/// With which number a session begins.
+/// The number with which a session begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub uid: u64,
-    /// When a session began that is brought is its own to say, as long as nothing is written over.
+    /// Stored data must not be overwritten; otherwise a copy keeps its own start time.
     pub is_spoilt: bool,
 }
 
-/// A copy that is on its way.
+/// A copy that is being transferred.
 pub(super) struct Bringing {
     number: Number,
     gathering: Gathering,
@@ -55,7 +55,7 @@ impl Bringing {
 }
 
 impl Relay {
-    /// Nothing is left of a session that somebody waits for: the first of them begins it.
+    /// Nothing is left of a session that peers want to join: the first of them begins it.
     pub(super) fn begin_found(&mut self, key: &SessionKey, number: Number) {
         while !self.bringing.contains_key(key) {
             let Some(waiting) = self.looked_for.get(key) else { return };
@@ -103,12 +103,12 @@ impl Relay {
         }
     }
 
-    /// Whether a copy is taken from this peer.
+    /// Whether a copy is being taken from this peer.
     pub(super) fn is_bringing(&self, key: &SessionKey, member: Member) -> bool {
         self.bringing.get(key).is_some_and(|bringing| bringing.gathering.from() == member)
     }
 
-    /// What somebody says who has not joined, other than that it wants to.
+    /// Handles a message other than `Join` from a peer that has not joined.
     pub(super) fn on_brought(
         &mut self,
         key: &SessionKey,
@@ -117,7 +117,7 @@ impl Relay {
     ) -> Result<(), Malformed> {
         let bringing = self.bringing.get_mut(key).filter(|it| it.gathering.from() == member);
         let Some(Bringing { gathering, .. }) = bringing else {
-            // Its copy may have been given up for being slow.
+            // Its copy may have been rejected for being slow.
             return match message {
                 ToRelay::Piece(_) => Ok(()),
                 _ => Err(Malformed::Forbidden(JOIN_FIRST)),
@@ -136,7 +136,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Reads what somebody says who has not joined.
+    /// Reads a message of a peer that has not joined.
     pub(super) fn read_brought(
         &mut self,
         key: &SessionKey,
@@ -149,7 +149,7 @@ impl Relay {
         self.on_brought(key, member, message::from_bytes(bytes)?)
     }
 
-    /// The copy is whole: the session goes on from it.
+    /// The copy is complete: the session goes on from it.
     fn begin_brought(&mut self, key: &SessionKey, state: Vec<u8>) {
         let Some(Bringing { number, gathering, table, .. }) = self.bringing.remove(key) else { return };
         let waiting = self.take_waiting(key);
@@ -165,7 +165,7 @@ impl Relay {
         self.let_in(&waiting, id);
     }
 
-    /// A session keeps the time at which it began, if that can be and nothing else has it.
+    /// The start time of a session, as the copy states it if that is plausible and unused.
     fn started(&self, number: Number, said_unix_ms: u64) -> u64 {
         let is_free = !number.is_spoilt && said_unix_ms < number.uid;
         if is_free || !self.config.finds { said_unix_ms } else { number.uid }
@@ -187,7 +187,7 @@ impl Relay {
         self.begin_found(key, number);
     }
 
-    /// A peer is gone that brought a copy: the next who waits begins the session.
+    /// A peer that brought a copy has left: the next waiting peer begins the session.
     pub(super) fn on_bringer_left(&mut self, key: &SessionKey, member: Member) {
         if self.is_bringing(key, member)
             && let Some(Bringing { number, .. }) = self.bringing.remove(key)
@@ -205,17 +205,17 @@ impl Relay {
         }
     }
 
-    /// When the next copy is overdue.
+    /// When the next copy times out.
     pub(super) fn bringing_wake_at(&self) -> Option<Time> {
         self.bringing.values().map(|it| it.until.min(it.gathering.deadline())).min()
     }
 
-    /// How many bytes copies will have that are on their way.
+    /// The bytes of all copies being transferred, once they are complete.
     pub(super) fn bringing_bytes(&self) -> usize {
         self.bringing.values().map(|bringing| bringing.bytes).sum()
     }
 
-    /// Somebody who waits for a session is refused.
+    /// Refuses a join that waits for a session.
     fn turn_down(&mut self, key: &SessionKey, member: Member, why: &str) {
         if let Some(waiting) = self.looked_for.get_mut(key) {
             waiting.retain(|(other, _)| *other != member);
@@ -226,7 +226,7 @@ impl Relay {
         refuse(&mut self.outbox, member, why);
     }
 
-    /// Those who wait for a session, who wait no longer.
+    /// Takes the joins that wait for a session.
     pub(super) fn take_waiting(&mut self, key: &SessionKey) -> Vec<(Member, JoinRequest)> {
         let waiting = self.looked_for.remove(key).unwrap_or_default();
         for (member, _) in &waiting {
@@ -237,7 +237,7 @@ impl Relay {
         waiting
     }
 
-    /// Those who have waited for a session come in, if there is room for it.
+    /// Lets the waiting peers join, if there is room for their session.
     pub(super) fn let_in(&mut self, waiting: &[(Member, JoinRequest)], id: Option<SessionId>) {
         for (member, wish) in waiting {
             match id {

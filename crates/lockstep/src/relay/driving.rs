@@ -1,4 +1,4 @@
-//! What whoever drives a relay decides: as whom somebody takes part, and when a session is over.
+//! What the driver of a relay decides: player and seat of a link, and when a session ends.
 
 use alloc::vec::Vec;
 
@@ -6,14 +6,14 @@ use super::{Member, Output, Relay, SessionId, SessionKey};
 use crate::assignment::SeatAssignment;
 
 impl Relay {
-    /// Whoever has joined already has done so as they were.
+    /// Sets the assignment of a link; ignored once the link has joined.
     pub(super) fn assign(&mut self, member: Member, assignment: SeatAssignment) {
         if let Some(door) = self.doors.get_mut(&member).filter(|door| !door.waits && door.session.is_none()) {
             door.assignment = Some(assignment);
         }
     }
 
-    /// Ends a session for everybody who is there or on the way. Nobody is told of the others any more.
+    /// Ends a session for its members and the peers about to join. They get no news of each other any more.
     pub(super) fn end(&mut self, key: &SessionKey, why: &'static str) {
         let there = self.doors.iter().filter(|(_, door)| door.key == *key);
         let there: Vec<Member> = there.map(|(member, _)| *member).collect();
@@ -29,7 +29,7 @@ impl Relay {
         }
     }
 
-    /// A session is over; it can be looked at until something else happens.
+    /// A session has ended; it can be read until the next event.
     pub(super) fn finish(&mut self, id: SessionId) {
         let Some(room) = self.rooms.get(&id) else { return };
         self.names.remove(&room.key);

@@ -1,4 +1,4 @@
-//! Those who want into a session that is not running wait until it is known what there is of it.
+//! Joins of a session that is not running wait until the driver has looked up what is stored of it.
 
 use super::bringing::Number;
 use super::{Found, MAX_SESSIONS, Member, NO_ROOM, Output, Relay, SessionId, SessionKey};
@@ -6,7 +6,7 @@ use crate::assignment::JoinRequest;
 use crate::session::{JoinError, MAX_MEMBERS, refuse};
 
 impl Relay {
-    /// Somebody wants into a session that is not running.
+    /// A peer wants to join a session that is not running.
     pub(super) fn look_for(&mut self, member: Member, wish: JoinRequest) {
         let Some(door) = self.doors.get_mut(&member) else { return };
         let is_new = !self.looked_for.contains_key(&door.key);
@@ -28,7 +28,7 @@ impl Relay {
         }
     }
 
-    /// What there is of a session is known: those who wait for it come in.
+    /// The driver has found what is stored of a session: the waiting peers join.
     pub(super) fn on_found(&mut self, key: &SessionKey, found: Found) {
         let kept = match found {
             Found::New { uid } => return self.begin_found(key, Number { uid, is_spoilt: false }),

@@ -1,4 +1,4 @@
-//! Who comes, comes back and goes: seats, welcomes, and what the others are told.
+//! Joining and leaving a session: seats, welcomes and rosters.
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ use crate::session::{
 };
 
 impl Session {
-    /// A peer wants to take part.
+    /// Handles a peer's join.
     pub(crate) fn join(
         &mut self,
         now: Time,
@@ -49,7 +49,7 @@ impl Session {
             return Err(JoinError::Full);
         }
         self.sit(now, member, wish, place, out);
-        // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
+        // Ticks are sent in runs; the ticks sent to one newcomer must end where a run ends.
         self.send_ticks(out);
         let membership = Membership {
             seat: place.seat,
@@ -63,7 +63,7 @@ impl Session {
         self.members.insert(member, membership);
         match self.epoch {
             Some(epoch) => {
-                // Who has come back never stood up.
+                // A peer that came back never left its seat.
                 if place.as_whom.is_none() {
                     self.note_joined(member, out);
                 }
@@ -78,7 +78,7 @@ impl Session {
         Ok(())
     }
 
-    /// Somebody sits down, or has come back to where it sits.
+    /// A peer takes a seat, or has come back to its seat.
     fn sit(&mut self, now: Time, member: Member, wish: &JoinRequest, place: Place, out: &mut Out) {
         let Some(seat) = place.seat else { return };
         let Some(before) = place.as_whom else {
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Somebody has come back before its last link was found to be dead: that one is closed.
+    /// A peer has come back before its last link was found dead: that link is closed.
     fn hand_over(&mut self, now: Time, (seat, from): (Seat, Member), to: Member, out: &mut Out) {
         let closed = self.history.last();
         let Some(seat_slot) = &mut self.seat_slots[seat.index()] else { return };
@@ -109,7 +109,7 @@ impl Session {
         self.agreement.on_joined();
     }
 
-    /// Begins, if enough players are there: a moment from now, so that everybody can be in time for the first tick.
+    /// Begins the session if enough players have joined: a moment later, so that all are in time for the first tick.
     fn begin(&mut self, now: Time, out: &mut Out) {
         let players = self.members.values().filter(|membership| membership.seat.is_some()).count();
         if players < usize::from(self.wait_for.min(self.facts.seats)) {
@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    /// Has it written down that somebody has sat down.
+    /// Records that a peer has taken a seat.
     fn note_joined(&self, member: Member, out: &mut Out) {
         let Some(Membership { seat: Some(seat), name, commit, .. }) = self.members.get(&member) else {
             return;
@@ -136,12 +136,12 @@ impl Session {
         out.push_bare(Output::Record(self.id, joined));
     }
 
-    /// Whether somebody has been let in.
+    /// Whether a peer has been let in.
     fn is_welcome(&self, member: Member) -> bool {
         self.members.get(&member).is_some_and(|it| !matches!(it.stage, Stage::Waiting(_)))
     }
 
-    /// Lets somebody in, and sends what it lacks: the ticks at once, a save when it asks for it.
+    /// Lets a peer in, and sends what it lacks: the ticks at once, a save when it asks for it.
     pub(super) fn welcome(&mut self, now: Time, epoch: Time, member: Member, source: Source, out: &mut Out) {
         let (closed, first) = (self.history.last(), source.first());
         let Some(&Membership { seat, .. }) = self.members.get(&member) else { return };
@@ -172,14 +172,14 @@ impl Session {
         };
     }
 
-    /// What a copy of the session says of it.
+    /// The session's facts for a welcome.
     fn about(&self) -> About {
         let Facts { seed, seats, listed, commit, .. } = &self.facts;
         let (seed, seats, listed, commit) = (*seed, *seats, *listed, commit.clone());
         About { seed, seats, listed, commit, started_unix_ms: self.started_unix_ms }
     }
 
-    /// Tells everybody who takes part.
+    /// Sends the roster to all members.
     pub(super) fn send_roster(&self, out: &mut Out) {
         if self.epoch.is_none() || self.members.is_empty() {
             return;
@@ -189,13 +189,13 @@ impl Session {
         players.sort_unstable_by_key(|seated| seated.seat);
         let watchers = (self.members.len() - players.len()) as u16;
         out.write(|bytes| message::put(bytes, &ToPeer::Roster { players, watchers }));
-        // Whoever has not been welcomed is told afterwards.
+        // A peer that has not been welcomed gets the roster afterwards.
         for member in self.members.keys().filter(|member| self.is_welcome(**member)) {
             out.push_again(Output::Send(*member, Channel::Control));
         }
     }
 
-    /// A peer is gone, for whatever reason. The others see its seat left in the next tick (L11).
+    /// A peer has left, for whatever reason. The others see its seat left in the next tick (L11).
     pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
         if let Some(returning) = &mut self.returning {
             returning.forget(member);
@@ -206,7 +206,7 @@ impl Session {
         self.on_giver_left(now, member, out);
         if let Some(seat) = membership.seat {
             match &mut self.seat_slots[seat.index()] {
-                // Nobody has seen it come.
+                // The join has not been seen by the game.
                 seat_slot if self.epoch.is_none() => *seat_slot = None,
                 Some(seat_slot) => {
                     seat_slot.leaving = Some(why);
@@ -218,8 +218,8 @@ impl Session {
         self.send_roster(out);
     }
 
-    /// The seat of somebody who has gone is the last that anybody else is given (B9), unless they were thrown out. Not more: who
-    /// has lost their claim with their program must not be kept out by it.
+    /// Holds the seat of a peer that has left (B9): it is the last one given to others, unless the peer was kicked. It
+    /// is not locked: a player whose claim was lost with its process must not be kept out.
     fn hold(&mut self, now: Time, member: Member, player: Option<PlayerId>, seat: Seat, why: Leaving) {
         if why != Leaving::Kicked {
             let (member, until) = (Some(member), now.plus_micros(HOLD_US));

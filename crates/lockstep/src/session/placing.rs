@@ -1,4 +1,4 @@
-//! Where somebody sits who comes: where they sat, anywhere that is free, or exactly where it was decided.
+//! Seat choice for a joining peer: its earlier seat, any free seat, or exactly the assigned one.
 
 use sametick_sim::record::Leaving;
 use sametick_sim::{Seat, Time};
@@ -12,18 +12,18 @@ use crate::relay::Output;
 use crate::rows::MAX_SEATS;
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, SEAT_GIVEN, Session};
 
-/// Where somebody takes part.
+/// The place of a member in the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// None: it watches.
+    /// The seat; none for a spectator.
     pub seat: Option<Seat>,
-    /// For the game it has never left that seat. This is who it was when it was last told.
+    /// For the game the member never left that seat. This is the member id in its last claim.
     pub as_whom: Option<Member>,
 }
 
 impl Session {
-    /// Where somebody takes part who comes; none if it has to wait until somebody has left. `resume` is what holds of what it says
-    /// it has.
+    /// The place of a joining peer; none if it has to wait until another has left. `resume` is the valid part of what
+    /// the peer states.
     pub(super) fn place_for(
         &mut self,
         now: Time,
@@ -38,7 +38,7 @@ impl Session {
         }
     }
 
-    /// Where somebody sits who has a say in it.
+    /// The place of a peer without an assignment.
     fn wished_place(
         &self,
         now: Time,
@@ -49,7 +49,7 @@ impl Session {
         if join.watch {
             return Ok(Some(Place::default()));
         }
-        // What it says it has, whether or not that holds, tells whether the seat is still its own.
+        // The stated claim decides whether the seat is still its own, valid ticks or not.
         let said = join.resume.filter(|_| resume.is_some());
         if let Some((own, before)) = said.and_then(|said| self.claimed_seat(&said, member)) {
             return Ok(Some(Place { seat: Some(own), as_whom: Some(before) }));
@@ -61,8 +61,8 @@ impl Session {
         }
     }
 
-    /// Where somebody sits for whom that was decided. Whoever else sits there has to go: one who is out of date, since no two players
-    /// are given one seat.
+    /// The place of a peer with an assignment. Another peer on the seat is out of date and has to leave, since no two
+    /// players are assigned one seat.
     fn assigned_place(
         &mut self,
         now: Time,
@@ -92,11 +92,11 @@ impl Session {
             self.leave(now, other, Leaving::Kicked, out);
             out.push_bare(Output::Kick(other, SEAT_GIVEN));
         }
-        // The game sees first that the seat was left.
+        // The game sees the seat left first.
         Ok(self.seat_slots[seat.index()].is_none().then_some(place))
     }
 
-    /// Ends the link over which a player takes part elsewhere than on this seat, or is about to take part. A later one than this
+    /// Closes the player's earlier link, if it takes part elsewhere than on this seat or is about to. A later link
     /// stays.
     fn end_other_link(
         &mut self,
@@ -110,7 +110,7 @@ impl Session {
         let deferred = deferred.map(|(other, _)| (*other, None));
         let links = self.members.iter().filter(|(_, it)| it.player == Some(player));
         let mut links = links.map(|(other, it)| (*other, it.seat)).chain(deferred);
-        // There is one at most.
+        // There is at most one.
         let Some((other, sits)) = links.next() else { return Ok(()) };
         if other > member {
             return Err(JoinError::Overtaken);
@@ -122,17 +122,17 @@ impl Session {
         Ok(())
     }
 
-    /// Where somebody sits down who has no seat: where it sat, if nobody does now, or anywhere.
+    /// A seat for a peer that does not have one: its earlier seat if that is free, or any.
     fn another_seat(&self, now: Time, join: &Join, resume: Option<&Resume>) -> Result<Seat, JoinError> {
         let held = self.held_seat(now, resume);
         held.map_or_else(|| self.free_seat(now, join.seat, join.resume.is_some()), Ok)
     }
 
-    /// Where the one who comes back still sits, as far as the game knows, and who it was when it was last told.
+    /// The seat that a resuming peer still has, as far as the game knows, and the member id in its last claim.
     fn claimed_seat(&self, resume: &Resume, to: Member) -> Option<(Seat, Member)> {
         let mut seat_slots = (0..).map(Seat).zip(&self.seat_slots);
         seat_slots.find_map(|(seat, seat_slot)| {
-            // What comes late over a link that was given up ends no later one.
+            // A late join over an abandoned link does not close a later link.
             let seat_slot =
                 seat_slot.as_ref().filter(|seat_slot| seat_slot.member < to && seat_slot.player.is_none())?;
             if seat_slot.vacant {
@@ -145,18 +145,18 @@ impl Session {
         })
     }
 
-    /// Where the one who comes back sat, if nobody sits there now.
+    /// The earlier seat of a resuming peer, if it is free.
     fn held_seat(&self, now: Time, resume: Option<&Resume>) -> Option<Seat> {
         let claim = &resume?.claim;
         let hold = self.holds.find(None, |member| self.is_claim_of(claim, member));
-        // By whom it was left before a restart is not known, but where they sat.
+        // The member that left before a restart is not known, but its seat is.
         let is_vacated = |seat: &Seat| self.holds.of(now, *seat).is_some_and(|hold| hold.member.is_none());
         let vacated = || claim.seat.filter(|seat| self.is_earlier(claim) && is_vacated(seat));
         let seat = hold.map(|hold| hold.seat).or_else(vacated);
         seat.filter(|seat| self.seat_slots[seat.index()].is_none())
     }
 
-    /// A free seat: the one that is wished for, or, where the wish is no condition, any.
+    /// A free seat: the wished one, or any if the wish is not binding.
     fn free_seat(&self, now: Time, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
         let all = (0..self.facts.seats.min(MAX_SEATS as u16)).map(Seat);
         let free = all.filter(|seat| self.seat_slots[seat.index()].is_none());

@@ -1,5 +1,5 @@
-//! A session that is taken up again after the relay was restarted (L12): who sat there is waited for, all go on from the last tick
-//! that every one of them has, and the relay is given what it has lost.
+//! Resuming a session after a relay restart (L12): the relay waits for the seated players, all go on from the last tick
+//! that every one of them has, and peers give the relay the ticks it lost.
 
 use alloc::vec::Vec;
 
@@ -19,43 +19,43 @@ use crate::rows::{MAX_SEATS, Opaque, Table};
 use crate::seat_slot::SeatSlot;
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, START_DELAY_US, Session, SessionId, refuse, send};
 
-/// Reports of those who sat there are waited for so long, from the first on.
+/// How long the relay waits for reports of the seated players, from the first report on.
 pub const REPORTS_US: u64 = 2_000_000;
 
-/// Whoever is further behind the newest report than so many ticks joins late instead of dragging the others back.
+/// A peer further behind the newest report than this many ticks joins late instead of dragging the others back.
 pub const MAX_BEHIND: u32 = RECENT_TICKS;
 
-/// Ticks that the relay has lost are waited for so long.
+/// How long the relay waits for ticks that it lost.
 pub const GIVING_US: u64 = 1_000_000;
 
-/// So many are asked for them at most.
+/// The most peers asked for lost ticks.
 pub const MAX_GIVERS: usize = 8;
 
-/// The most bytes of coded ticks in one message from one of them: [`SEGMENT_TICKS`] with the longest inputs of all seats.
+/// The most bytes of coded ticks in one answer: [`SEGMENT_TICKS`] with the longest inputs of all seats.
 pub const MAX_GIVEN_BYTES: usize = 512 << 10;
 
-/// To tell who sat where when the relay went down, so many ticks are read again at most: more than are kept after a save.
+/// The most ticks read again to find the seats taken when the relay went down: more than are kept after a save.
 const SCANNED_TICKS: u32 = 30_000;
 
-/// Where a session began, or was taken up again.
+/// Where a session began, or was resumed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin {
-    /// The tick before the first of its life on this relay.
+    /// The tick before the first one closed by this relay process.
     pub from: Tick,
-    /// How often it has been taken up again.
+    /// How often the session has been resumed.
     pub restarts: u32,
-    /// What `restarts` was before that, for those whose ticks up to `from` hold.
+    /// The value of `restarts` before the last resumption: claims with it have valid ticks up to `from`.
     before: Option<u32>,
-    /// The relay's first link: earlier ones were to another.
+    /// The first link of this relay process; earlier ones were to another process.
     first: Option<Member>,
-    /// Who sat down up to this tick is not known.
+    /// Joins up to this tick are not known.
     scanned_after: Tick,
 }
 
-/// Those who wait until the session goes on.
+/// Peers that wait until the session goes on.
 #[derive(Clone, Debug)]
 pub(super) struct Returning {
-    /// How long, if anybody is there.
+    /// The time-out, if a peer waits.
     until: Option<Time>,
     waiting: Vec<(Member, JoinRequest)>,
     asking: Option<Asking>,
@@ -69,14 +69,14 @@ struct Asking {
     givers: Vec<Giver>,
 }
 
-/// Who was asked for them.
+/// A peer that was asked for lost ticks.
 #[derive(Clone, Debug)]
 struct Giver {
     member: Member,
-    /// What has come, and who sat where after it.
+    /// The ticks it has given, and the table after them.
     rows: Vec<Inputs<Opaque>>,
     table: Table,
-    /// It cannot give them.
+    /// The peer cannot give the ticks.
     failed: bool,
 }
 
@@ -94,7 +94,7 @@ impl Returning {
         if let Some(asking) = &mut self.asking {
             asking.givers.retain(|giver| giver.member != member);
         }
-        // Whoever comes next is the first again.
+        // The next peer is the first again.
         if self.waiting.is_empty() {
             (self.until, self.asking) = (None, None);
         }
@@ -102,7 +102,7 @@ impl Returning {
 }
 
 impl Giver {
-    /// Takes a run of ticks that continues what has come, up to `to`.
+    /// Takes a run of ticks that continues those given before, up to `to`.
     fn take(&mut self, closed: Tick, to: Tick, excerpt: &Excerpt) -> Option<()> {
         let have = closed + self.rows.len() as u32;
         if excerpt.first > have.next() || excerpt.last() <= have {
@@ -124,7 +124,7 @@ impl Giver {
 }
 
 impl Session {
-    /// A session that goes on, once it is known who comes back to it. `first` is the first link to this relay.
+    /// A stored session that goes on once its players have come back. `first` is the first link to this relay process.
     pub(crate) fn kept(id: SessionId, kept: Kept, first: Member, config: &RelayConfig) -> Session {
         let Kept { facts, uid, started_unix_ms, restarts, save, history } = kept;
         let mut session = Session::new(id, uid, facts, 0, config);
@@ -140,28 +140,28 @@ impl Session {
         session
     }
 
-    /// Nobody who sat there can show it, such as in a session that a peer has brought: nobody is waited for.
+    /// Waits for no player, because none can prove its seat, such as in a session from a peer's copy.
     pub(crate) fn expect_nobody(&mut self, now: Time) {
         if let Some(returning) = &mut self.returning {
             returning.until = Some(now);
         }
     }
 
-    /// Whether it waits for those who sat there.
+    /// Whether the session waits for its seated players.
     pub fn is_returning(&self) -> bool {
         self.returning.is_some()
     }
 
-    /// The claim of somebody who is let in.
+    /// The claim for a member that is let in.
     pub(super) fn claim_of(&self, member: Member, seat: Option<Seat>) -> Claim {
         let seat_slot = seat.and_then(|seat| Some((seat, self.seat_slots[seat.index()].as_ref()?)));
-        // Whoever has just sat down will be seen in the next tick.
+        // A seat that was just taken is seen by the game in the next tick.
         let next = self.history.last().next();
         let place = seat_slot.map(|(seat, seat_slot)| (seat, seat_slot.sat.unwrap_or(next)));
         Claim::new(&self.claims, member, place, (self.origin.restarts, self.origin.from))
     }
 
-    /// Whether somebody is who sat there when the relay went down: nobody has sat down since it did, as far as can be told.
+    /// Whether the peer had the seat when the relay went down: the log shows no join on it since its claim.
     pub(super) fn has_sat_on(&self, seat_slot: &SeatSlot, resume: &Resume) -> bool {
         let is_its = match seat_slot.sat {
             Some(sat) => sat == resume.claim.since,
@@ -170,13 +170,13 @@ impl Session {
         is_its && self.is_earlier(&resume.claim)
     }
 
-    /// The last tick in which somebody sat down on each seat, as far back as is looked.
+    /// The last tick in which each seat was taken, within the ticks that are scanned.
     fn last_joins(&mut self) -> [Option<Tick>; MAX_SEATS] {
         let first = self.history.first().0.max(self.history.last().0.saturating_sub(SCANNED_TICKS));
         self.origin.scanned_after = Tick(first - 1);
         let (mut joins, mut from) = ([None; MAX_SEATS], Tick(first));
         while let Some(excerpt) = self.history.excerpt(from) {
-            // What was kept can be read.
+            // The kept ticks are valid.
             let _ = excerpt.read(|tick, rows| {
                 let joined = rows.iter().filter(|row| row.joined);
                 joined.for_each(|row| joins[row.seat.index()] = Some(tick));
@@ -186,31 +186,31 @@ impl Session {
         joins
     }
 
-    /// Whether somebody sits, by the log, where its claim says.
+    /// Whether, by the log, the peer still has the seat of its claim.
     fn sat_last(&self, joins: &[Option<Tick>; MAX_SEATS], resume: &Resume) -> bool {
         let seat = resume.claim.seat.filter(|seat| self.history.table().is_taken(*seat));
         let joined = seat.and_then(|seat| joins.get(seat.index()));
         joined.is_some_and(|joined| joined.is_none_or(|tick| tick == resume.claim.since))
     }
 
-    /// Whether a claim is that of a link.
+    /// Whether a claim is valid and belongs to this member id.
     pub(super) fn is_claim_of(&self, claim: &Claim, member: Member) -> bool {
         claim.member == member.0 && claim.is_true(&self.claims)
     }
 
-    /// Whether a claim, if it is good, was made since the session was last taken up: by this relay, and after as many rewinds. Neither
-    /// alone would do. A session may be found again by the relay that it ended on, and a log may have lost its last rewind.
+    /// Whether a valid claim was made since the session was last resumed: by this relay process, and after as many
+    /// rewinds. Both are needed: the relay that ended a session may resume it, and a log may have lost its last rewind.
     fn is_of_this_life(&self, claim: &Claim) -> bool {
         let Some(first) = self.origin.first else { return true };
         self.returning.is_none() && claim.member >= first.0 && claim.restarts == self.origin.restarts
     }
 
-    /// Whether a claim is good, and from before the session was taken up again.
+    /// Whether a claim is valid, and from before the session was resumed.
     pub(super) fn is_earlier(&self, claim: &Claim) -> bool {
         !self.is_of_this_life(claim) && claim.is_true(&self.claims)
     }
 
-    /// What somebody has of this session that still holds: ticks that were taken back, or may have been, do not.
+    /// The part of a resume request that is still valid: ticks that were or may have been rewound are not.
     pub(super) fn what_holds(&self, resume: Resume) -> Option<Resume> {
         let Resume { claim, have } = resume;
         if !self.claims.run().eq(&claim.run) {
@@ -225,7 +225,7 @@ impl Session {
         Some(Resume { claim, have })
     }
 
-    /// Somebody wants to take part before it is known from where the session goes on.
+    /// A join waits until it is decided from which tick the session goes on.
     pub(super) fn wait_with_the_others(
         &mut self,
         now: Time,
@@ -237,7 +237,7 @@ impl Session {
         if returning.waiting.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
-        // Whoever has come twice waits once.
+        // A peer that has joined twice waits once.
         let (player, claim) = (wish.player, wish.join.resume.map(|resume| resume.claim));
         let claim = claim.filter(|claim| player.is_none() && claim.is_true(&self.claims));
         let is_claimed = |it: &JoinRequest| claim.is_some() && it.join.resume.map(|it| it.claim) == claim;
@@ -252,13 +252,13 @@ impl Session {
         Ok(())
     }
 
-    /// Whether seats are about to be left by those who did not come back, and somebody may wait for one.
+    /// Whether seats of players that did not come back are about to be left, and another join may wait for one.
     pub(super) fn may_defer(&self) -> bool {
         self.deferred.len() < MAX_MEMBERS
             && self.seat_slots.iter().flatten().any(|seat_slot| seat_slot.vacant)
     }
 
-    /// Seats that nobody came back to are free: those who wait for one are let in.
+    /// Seats of players that did not come back are free: joins that wait for one are let in.
     pub(super) fn let_in_deferred(&mut self, now: Time, out: &mut Out) {
         for (member, wish) in core::mem::take(&mut self.deferred) {
             if let Err(error) = self.join(now, member, &wish, out) {
@@ -267,19 +267,19 @@ impl Session {
         }
     }
 
-    /// How often it has been taken up again, the last time included: as many rewinds are in its log.
+    /// How often the session has been resumed, this time included: its log has as many rewinds.
     pub fn restarts(&self) -> u32 {
         self.origin.restarts
     }
 
-    /// Those who wait and have a good claim: it, and what they have.
+    /// The waiting peers with a valid earlier claim, and their resume requests.
     fn reports(&self) -> Vec<(Member, Resume)> {
         let waiting = self.returning.iter().flat_map(|returning| &returning.waiting);
         let reports = waiting.filter_map(|(member, wish)| Some((*member, wish.join.resume?)));
         reports.filter(|(_, resume)| self.is_earlier(&resume.claim)).collect()
     }
 
-    /// Looks whether the session can go on.
+    /// Checks whether the session can go on.
     pub(crate) fn look_for_returning(&mut self, now: Time, out: &mut Out) {
         let Some(returning) = self.returning.as_ref().filter(|returning| !returning.waiting.is_empty())
         else {
@@ -299,13 +299,13 @@ impl Session {
         let is_assigned = |seat| waiting.iter().any(|(_, wish)| wish.assigned() == Some(seat));
         let is_claimed = |seat| reports.iter().any(|(_, resume)| resume.claim.seat == Some(seat));
         let is_there = |seat| is_claimed(seat) || is_assigned(seat);
-        // Whoever comes first may be a stranger: those who sat there are on their way.
+        // The first peer may be a stranger while the seated players are on their way.
         if is_time || self.history.table().taken().all(is_there) {
             self.decide(now, &reports, out);
         }
     }
 
-    /// What cannot be taken back: a save is, and what lies before it is not there.
+    /// The earliest tick to which the session can be rewound: the save's, and no further back than ticks are kept.
     fn floor_tick(&self) -> Tick {
         let saved = self.save().map_or(Tick::ZERO, |save| save.tick);
         saved.max(Tick(self.history.first().0 - 1))
@@ -316,7 +316,7 @@ impl Session {
         let floor = self.floor_tick();
         let newest = reports.iter().map(|(_, resume)| resume.claim.restarts).max().unwrap_or(0);
         if newest > self.origin.restarts {
-            // The log has lost that it was taken up again: what follows there is void.
+            // The log has lost a rewind: the ticks after it are void.
             let last = reports.iter().filter(|(_, resume)| resume.claim.restarts == newest);
             let from = last.map(|(_, resume)| resume.claim.from).min().unwrap_or(floor);
             let holds = from.max(floor).min(self.history.last());
@@ -330,11 +330,11 @@ impl Session {
         self.recent_after = closed;
         let most = Tick(closed.0.saturating_add(GIVEN_TICKS));
         let holds = |resume: &Resume| resume.claim.restarts == self.origin.restarts && resume.have <= most;
-        // Nothing is taken back for the sake of those who had stood up or only watched: they are sent what they lack.
+        // Peers that had left their seat or were spectators cause no rewind: they are sent what they lack.
         let counts =
             |resume: &Resume| holds(resume) && (resume.have >= closed || self.sat_last(&joins, resume));
         let haves = || reports.iter().filter(|(_, resume)| counts(resume)).map(|(_, resume)| resume.have);
-        // The log counts as a report: whoever has hardly begun does not take everything back.
+        // The log counts as a report: a player that has hardly begun does not rewind everything.
         let max = haves().chain([closed]).max().unwrap_or(closed);
         let to = haves().filter(|have| have.0.saturating_add(MAX_BEHIND) >= max.0).min();
         let to = to.unwrap_or(closed).max(floor);
@@ -355,7 +355,7 @@ impl Session {
         }
     }
 
-    /// A peer gives ticks that the relay has lost.
+    /// A peer gives ticks that the relay lost.
     pub(super) fn on_given(
         &mut self,
         now: Time,
@@ -383,7 +383,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes what most of those say who were asked for lost ticks, if anybody has said anything.
+    /// Takes the ticks that most of the asked peers gave, if any did.
     fn take_given(&mut self, now: Time, out: &mut Out) {
         let asking = self.returning.as_mut().and_then(|returning| returning.asking.take());
         let Some(Asking { to, givers }) = asking else { return };
@@ -395,7 +395,7 @@ impl Session {
             .map(|giver| giver.rows)
             .collect();
         let votes = |rows: &&Vec<Inputs<Opaque>>| whole.iter().filter(|other| other == rows).count();
-        // Of several with as many votes the first: the last maximum, seen from the end.
+        // With equal votes the first giver wins: the last maximum, seen from the end.
         if let Some(rows) = whole.iter().rev().max_by_key(votes) {
             for rows in rows {
                 self.close_given(rows, out);
@@ -404,7 +404,7 @@ impl Session {
         self.go_on(now, self.history.last(), out);
     }
 
-    /// A tick that was closed before the restart, and is not in the log.
+    /// Adds a tick that was closed before the restart and is not in the log.
     fn close_given(&mut self, rows: &Inputs<Opaque>, out: &mut Out) {
         let tick = self.history.last().next();
         for row in rows {
@@ -428,7 +428,7 @@ impl Session {
         out.push_bare(Output::Closed(self.id, tick));
     }
 
-    /// The session goes on after this tick: what follows it is void, and who has not come back has left.
+    /// The session goes on after this tick: later ticks are void, and players that have not come back have left.
     fn go_on(&mut self, now: Time, to: Tick, out: &mut Out) {
         let Some(returning) = self.returning.take() else { return };
         self.history.rewind(to);
@@ -446,7 +446,7 @@ impl Session {
         }
         self.want_save_to_go_on(out);
         let mut waiting = returning.waiting;
-        // First those who have a seat here; where two claim one, whoever sat there last.
+        // Peers with a valid seat come first; if two claim one seat, the one that took it last.
         waiting.sort_by_key(|(_, wish)| {
             let claim = wish.join.resume.map(|resume| resume.claim).filter(|claim| self.is_earlier(claim));
             core::cmp::Reverse(claim.map(|claim| claim.member))

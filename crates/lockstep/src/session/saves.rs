@@ -1,4 +1,4 @@
-//! The saves of a session: who is asked for one and when, who begins with it, and what can be forgotten then (L13, L16).
+//! Saves of a session: collected from peers and sent to late joiners; ticks before them are forgotten (L13, L16).
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -18,47 +18,47 @@ use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::session::{Member, Out, Save, Session, Source, Stage, send};
 
-/// Whoever joins waits at most this long for a save that is being made, and then begins with what there is.
+/// The longest time a join waits for a save that is being made; then the peer begins without it.
 pub const JOIN_PATIENCE_US: u64 = 2_000_000;
 
-/// Saves are passed on at this many bytes a second, to all who join a session together: 32 megabits.
+/// The bandwidth for saves, shared by all peers that join a session: 32 megabits a second.
 pub const PASS_ON_PER_SECOND: u64 = 4 << 20;
 
-/// So many bytes may be passed on at once after a pause.
+/// The most bytes of saves sent at once after a pause.
 const PASS_ON_AT_ONCE: u64 = 8 * PIECE_BYTES as u64;
 
-/// After so many ticks nobody says any more what the state of a tick was, and it will never be agreed on.
+/// After this many ticks peers no longer report the state of a tick, and no agreement on it is possible.
 const FORGOTTEN_TICKS: u32 = crate::checks::MAX_CHECKS as u32 * CHECK_EVERY;
 
-/// What a save is called in a log, where one is stored: its key below that of the session.
+/// The name of a stored save in a log: its key below that of the session.
 pub const STORED_AS: &str = "save";
 
-/// The same where only the relay has it.
+/// The name of a save in a log where only the relay has it.
 pub const KEPT_IN: &str = "memory";
 
-/// What a session knows of its saves.
+/// The state of a session about saves.
 #[derive(Clone, Debug)]
 pub(crate) struct Saves {
     newest: Option<Arc<Save>>,
-    /// What lies up to here need not be kept for the sake of the log.
+    /// Ticks up to here need not be kept for the log's sake.
     settled: Tick,
     compaction: Compaction,
     gathering: Option<Gathering>,
-    /// Whoever drives the relay was asked, and has not answered.
+    /// The driver was asked for a state and has not answered.
     keeper_asked: bool,
-    /// Who could not give one, this time.
+    /// Peers that could not give a save this time.
     tried: Vec<Member>,
-    /// Who was asked last: next time it is somebody else's turn.
+    /// The peer that was asked last: next time another is asked.
     asked: Option<Member>,
-    /// Recent states were no longer there: ask for one to come.
+    /// Peers no longer had a recent state: ask for a future one.
     ahead: bool,
-    /// There is room for another save.
+    /// There is memory for another save.
     is_allowed: bool,
-    /// Nobody is there, and the last save has been asked for.
+    /// All members have left, and the last save has been asked for.
     ended: bool,
-    /// Pieces that were asked for.
+    /// Pieces that peers have asked for.
     wants: VecDeque<(Member, u32)>,
-    /// How many bytes may be passed on now.
+    /// The number of bytes that may be sent now.
     allowance: u64,
     allowed_at: Time,
 }
@@ -82,14 +82,14 @@ impl Saves {
         }
     }
 
-    /// A session that goes on has a save already, which is stored.
+    /// A resumed session has a stored save already.
     pub fn begin_with(&mut self, save: Save) {
         self.compaction.on_saved(save.tick);
         self.settled = save.tick;
         self.newest = Some(Arc::new(save));
     }
 
-    /// Lets time pass.
+    /// Adds the bandwidth for the elapsed time.
     fn earn(&mut self, now: Time) {
         let earned = now.micros_since(self.allowed_at).min(1_000_000) * PASS_ON_PER_SECOND / 1_000_000;
         self.allowance = (self.allowance + earned).min(PASS_ON_AT_ONCE);
@@ -103,17 +103,17 @@ impl Session {
         self.saves.newest.as_deref()
     }
 
-    /// How many bytes are kept: of closed ticks, and of the save.
+    /// The bytes kept, of closed ticks and of the save.
     pub fn kept_bytes(&self) -> usize {
         self.history.bytes() + self.save().map_or(0, |save| save.state.len())
     }
 
-    /// Whether saves may be made from now on.
+    /// Allows or forbids new saves.
     pub(crate) fn allow_saves(&mut self, may: bool) {
         self.saves.is_allowed = may;
     }
 
-    /// With what somebody begins who joins, perhaps again; with nothing, if too much has been forgotten.
+    /// What a joining peer begins with, perhaps again; none if too much has been forgotten.
     pub(super) fn source(&self, resume: Option<&Resume>) -> Option<Source> {
         let more = 1 + u32::from(planted::has(Bug::FirstMissed));
         let next = resume.map(|resume| Tick(resume.have.0.saturating_add(more)));
@@ -129,7 +129,7 @@ impl Session {
         self.saves.newest.clone().filter(|save| save.tick.next() >= self.history.first())
     }
 
-    /// Whether somebody who would begin there better waits for a save. Asks for one if it is time to.
+    /// Whether a peer that would begin there had better wait for a save. Asks for one if it is time to.
     pub(super) fn is_worth_waiting(&mut self, now: Time, source: &Source, out: &mut Out) -> bool {
         let has_own = matches!(source, Source::Ticks(first) if *first > Tick(1));
         if has_own || !self.saves.compaction.is_long(self.facts.rate, self.history.last()) {
@@ -139,8 +139,8 @@ impl Session {
         self.saves.gathering.is_some() || self.saves.keeper_asked
     }
 
-    /// A session goes on that was found, with much to catch up with for whoever comes: what its log leads to is asked for. Nobody can
-    /// say yet that they agree, but all of it was closed.
+    /// A stored session goes on with many ticks to catch up with: asks for the state that its log leads to. Players
+    /// cannot agree on it yet, but all of its ticks were closed.
     pub(super) fn want_save_to_go_on(&mut self, out: &mut Out) {
         let closed = self.history.last();
         if self.saves.is_allowed && self.saves.compaction.is_long(self.facts.rate, closed) {
@@ -168,7 +168,7 @@ impl Session {
         }
     }
 
-    /// Asks the next who has the state that was agreed on; a replay if there is nobody.
+    /// Asks the next peer with the agreed state; the driver for a replay if there is none.
     fn ask_somebody(&mut self, now: Time, out: &mut Out) {
         let (agreed, closed) = (self.agreement.agreed(), self.history.last());
         let mut holders = self.agreement.holders(agreed);
@@ -187,7 +187,7 @@ impl Session {
         send(out, from, Channel::Control, &ToPeer::GiveSave { tick });
     }
 
-    /// Nobody has given a save: those who wait for it begin with what there is.
+    /// No peer has given a save: joins that wait for it begin without it.
     fn give_up(&mut self, now: Time, tick: Tick, out: &mut Out) {
         self.saves.gathering = None;
         self.saves.compaction.on_failed(now);
@@ -201,7 +201,7 @@ impl Session {
         self.ask_somebody(now, out);
     }
 
-    /// What a peer says about saves, its own or the relay's.
+    /// Handles a peer's message about saves, its own or the relay's.
     pub(super) fn on_save_message(
         &mut self,
         now: Time,
@@ -234,7 +234,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on with asking.
+    /// Continues a collection.
     fn run_gathering(&mut self, now: Time, out: &mut Out) {
         let closed = self.history.last();
         let Some(gathering) = &mut self.saves.gathering else { return };
@@ -252,7 +252,7 @@ impl Session {
         }
     }
 
-    /// What a replay has after a tick, as [`Output::WantSave`] asked for.
+    /// Handles the state of a tick from a replay, as [`Output::WantSave`] asked for.
     pub fn on_made(&mut self, now: Time, tick: Tick, state: Option<Vec<u8>>, out: &mut Out) {
         let was_asked = core::mem::take(&mut self.saves.keeper_asked);
         let agreed = self.agreement.hash_at(tick);
@@ -263,13 +263,13 @@ impl Session {
         let is_new = tick > self.saves.compaction.saved() && tick <= self.history.last();
         match state.filter(|state| is_new && is_right(state)) {
             Some(state) => self.take_save(now, tick, state, out),
-            // It does not know the game.
+            // The driver does not know the game.
             None if was_asked && self.saves.gathering.is_none() => self.ask_somebody(now, out),
             None => {}
         }
     }
 
-    /// There is a save.
+    /// A save is complete.
     fn take_save(&mut self, now: Time, tick: Tick, state: Vec<u8>, out: &mut Out) {
         if let Some(table) = self.history.table_after(tick) {
             let hash = StateHash::of_bytes(&state);
@@ -290,7 +290,7 @@ impl Session {
         self.settle(now, tick, STORED_AS, out);
     }
 
-    /// A save is where it belongs: that is written down, and what lies before it is no longer needed.
+    /// A save is stored: records that, and ticks before it are no longer needed for the log.
     fn settle(&mut self, now: Time, tick: Tick, place: &str, out: &mut Out) {
         let Some(save) = self.saves.newest.as_ref().filter(|save| save.tick == tick) else { return };
         if tick > self.saves.settled {
@@ -301,8 +301,8 @@ impl Session {
         }
     }
 
-    /// Forgets what nobody will ask for: what lies before the save, but not what those who catch up need, nor what those may who
-    /// have been cut off and come back.
+    /// Forgets the ticks before the save, except those that peers catching up need and those that disconnected peers
+    /// may need when they come back.
     fn forget(&mut self, now: Time) {
         let hold_ticks = HOLD_US / self.facts.rate.tick_micros().max(1);
         let back = Tick((u64::from(self.history.last().0).saturating_sub(hold_ticks)) as u32);
@@ -311,7 +311,7 @@ impl Session {
         self.history.forget(self.saves.settled.min(back).min(needed));
     }
 
-    /// Answers those who have waited for a save: all of them, or those who have waited long enough.
+    /// Answers joins that have waited for a save: all of them, or those whose time is over.
     fn welcome_waiting(&mut self, now: Time, all: bool, out: &mut Out) {
         let is_over = |stage: &Stage| matches!(stage, Stage::Waiting(until) if all || *until <= now);
         if !self.members.values().any(|it| is_over(&it.stage)) {
@@ -327,7 +327,7 @@ impl Session {
         self.send_roster(out);
     }
 
-    /// Sends somebody who lacks what is no longer kept a save to begin with. Whether there is one.
+    /// Sends a save to a peer whose missing ticks are no longer kept. Returns whether there is a save.
     pub(super) fn load_anew(&mut self, now: Time, member: Member, out: &mut Out) -> bool {
         let Some(save) = self.useful_save() else { return false };
         let Some(membership) = self.members.get_mut(&member) else { return false };
@@ -343,7 +343,7 @@ impl Session {
         true
     }
 
-    /// What a welcome says of the save that somebody begins with.
+    /// The save that a welcome announces.
     pub(super) fn head_of(source: &Source) -> Option<SaveHead> {
         match source {
             Source::Ticks(_) => None,
@@ -351,14 +351,14 @@ impl Session {
         }
     }
 
-    /// Somebody who catches up has got so far.
+    /// A peer that catches up asks for ticks from here on.
     pub(super) fn note_need(&mut self, member: Member, from: Tick) {
         if let Some(Stage::CatchingUp { needs, .. }) = self.members.get_mut(&member).map(|it| &mut it.stage) {
             *needs = from.max(*needs);
         }
     }
 
-    /// Somebody does what only those do who have caught up.
+    /// A peer sends what only a peer that has caught up sends.
     pub(super) fn note_level(&mut self, member: Member) {
         if let Some(membership) = self.members.get_mut(&member)
             && matches!(membership.stage, Stage::CatchingUp { .. })
@@ -377,7 +377,7 @@ impl Session {
         out: &mut Out,
     ) -> Result<(), Malformed> {
         let Some(membership) = self.members.get(&member) else { return Ok(()) };
-        // It may not know yet that it is to begin with another one.
+        // The peer may not know yet that it is to begin with another save.
         let Stage::CatchingUp { save: Some(save), .. } = &membership.stage else { return Ok(()) };
         if save.tick != tick {
             return Ok(());
@@ -394,7 +394,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends pieces to those who asked for them, as many as may be sent now: one after the other, so that all get theirs.
+    /// Sends the pieces asked for, as many as the bandwidth allows, to one peer after the other so that all get theirs.
     fn pass_on(&mut self, now: Time, out: &mut Out) {
         self.saves.earn(now);
         while self.saves.allowance >= PIECE_BYTES as u64 {
@@ -409,7 +409,7 @@ impl Session {
         }
     }
 
-    /// Somebody has gone.
+    /// A peer has left.
     pub(super) fn on_giver_left(&mut self, now: Time, member: Member, out: &mut Out) {
         self.saves.wants.retain(|(other, _)| *other != member);
         if self.saves.gathering.as_ref().is_some_and(|gathering| gathering.from() == member) {
@@ -417,7 +417,7 @@ impl Session {
         }
     }
 
-    /// What is to be done about saves as time passes.
+    /// Does what is due about saves as time passes.
     pub(super) fn look_after_saves(&mut self, now: Time, out: &mut Out) {
         if self.epoch.is_none() {
             return;
@@ -436,8 +436,8 @@ impl Session {
         }
     }
 
-    /// Everybody has gone, and the last tick with anybody is closed: only a replay can tell what it led to. Where nothing is
-    /// stored, nobody would ever ask.
+    /// All members have left, and the last tick with any of them is closed: only a replay can produce its state.
+    /// Without an object store no peer would ever ask for it.
     fn save_end(&mut self, now: Time, out: &mut Out) {
         let closed = self.history.last();
         let look = Look { ending: true, ..Look::at(now, self.facts.rate, closed) };

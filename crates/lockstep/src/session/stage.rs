@@ -1,4 +1,4 @@
-//! How far a peer of a session has come, and with what it begins.
+//! How far a member has come in a session, and what it begins with.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,36 +8,36 @@ use sametick_sim::{StateHash, Tick, Time};
 use crate::message::SaveHead;
 use crate::rows::Table;
 
-/// For somebody who catches up, what they still need is kept for this long, and no save is made.
+/// The time for which a peer may catch up: the ticks it needs are kept, and no save is made.
 pub const CATCH_UP_PATIENCE_US: u64 = 60_000_000;
 
-/// The state of a session after a tick, as its players agree on it.
+/// The agreed state of a session after a tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Save {
-    /// After which tick.
+    /// The tick of the state.
     pub tick: Tick,
-    /// What its bytes hash to.
+    /// The hash of its bytes.
     pub hash: StateHash,
-    /// Its canonical bytes, which only the game understands.
+    /// Its canonical bytes, which only the game can interpret.
     pub state: Vec<u8>,
-    /// Who sat where.
+    /// The seats taken at that tick.
     pub table: Table,
 }
 
 impl Save {
-    /// What is said of it before its bytes.
+    /// The description sent before its bytes.
     pub(crate) fn head(&self) -> SaveHead {
         let (tick, hash, bytes) = (self.tick, self.hash, self.state.len() as u32);
         SaveHead { tick, hash, bytes, table: self.table.to_bytes() }
     }
 }
 
-/// With what somebody begins.
+/// What a peer begins with.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// With what it has, or the setup: the ticks from this one on.
+    /// Its own state, or the setup: the ticks from this one on follow.
     Ticks(Tick),
-    /// With a save, and the ticks after it.
+    /// A save, and the ticks after it.
     Save(Arc<Save>),
 }
 
@@ -51,32 +51,32 @@ impl Source {
     }
 }
 
-/// How far a peer has come.
+/// How far a member has come.
 #[derive(Clone, Debug)]
 pub(crate) enum Stage {
-    /// It has not been answered, for a save that is being made; at most until this time.
+    /// The join waits for a save that is being made; at most until this time.
     Waiting(Time),
-    /// It has been sent what it lacks, and has not shown yet that it has come so far.
+    /// The peer has been sent what it lacks, and has not shown yet that it has caught up.
     CatchingUp {
         since: Time,
         /// The first tick that it may still ask for.
         needs: Tick,
-        /// It begins with this.
+        /// The save that it begins with.
         save: Option<Arc<Save>>,
-        /// It had nothing of its own: until it has caught up it cannot say what is right.
+        /// It had no state of its own: until it has caught up it has no vote.
         is_new: bool,
     },
-    /// It takes part.
+    /// The peer has caught up.
     Level,
 }
 
 impl Stage {
-    /// Whether it says what the state is, or will in a moment.
+    /// Whether it votes on the state, or soon will.
     pub fn has_say(&self) -> bool {
         !matches!(self, Stage::Waiting(_) | Stage::CatchingUp { is_new: true, .. })
     }
 
-    /// Whether it can use ticks: who begins with a save asks for them when it has that.
+    /// Whether it can use ticks: a peer that begins with a save asks for them once it has the save.
     pub fn takes_ticks(&self) -> bool {
         !matches!(self, Stage::Waiting(_) | Stage::CatchingUp { save: Some(_), .. })
     }

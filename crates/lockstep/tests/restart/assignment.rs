@@ -1,4 +1,4 @@
-//! Whoever drives a relay decides as whom a link takes part: by example, and over many drawn evenings.
+//! Seat assignment: the driver decides player and seat of a link, overriding `Join`; by example and over random runs.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn assignment(player: u128, seat: Option<u16>) -> SeatAssignment {
     }
 }
 
-/// So many ticks later.
+/// Runs for this many ticks.
 fn run(den: &mut Den, ticks: u64) -> Came {
     (0..ticks).fold(Came::default(), |came, _| {
         let at = den.now.as_micros() + TICK_US;
@@ -60,7 +60,7 @@ fn goings(came: &Came) -> Vec<String> {
 }
 
 #[test]
-fn what_was_decided_counts_and_not_what_the_link_says() {
+fn the_assignment_overrides_the_join() {
     let mut den = Den::new(None);
     let came = den.join_on(1, assignment(1, Some(5)), None);
     assert_eq!(welcomed(&came, 1).0, Some(Seat(5)));
@@ -81,18 +81,18 @@ fn the_same_player_over_another_link_was_never_away() {
     let came = den.join_on(2, assignment(1, Some(5)), None);
     assert_eq!((welcomed(&came, 2).0, came.closed), (Some(Seat(5)), vec![Member(1)]));
     assert!(run(&mut den, 3).records.is_empty());
-    // Nor within the tick in which the link was lost.
+    // Also when it is back within the tick in which the link was lost.
     den.leave(2);
     assert_eq!(welcomed(&den.join_on(3, assignment(1, Some(5)), None), 3).0, Some(Seat(5)));
     assert!(run(&mut den, 3).records.is_empty());
-    // Later it sits down again.
+    // Later it joins again.
     den.leave(3);
     assert_eq!(goings(&run(&mut den, 60)), ["5 is left: TimedOut"]);
     assert_eq!(goings(&den.join_on(4, assignment(1, Some(5)), None)), ["player 1 sits on 5"]);
 }
 
 #[test]
-fn who_comes_back_with_a_claim_is_sent_only_what_it_lacks_and_sits_where_it_was_decided() {
+fn a_claim_saves_ticks_and_the_assignment_gives_the_seat() {
     let mut den = Den::new(None);
     let (.., claim) = welcomed(&den.join_on(1, assignment(1, Some(5)), None), 1);
     run(&mut den, 60);
@@ -104,13 +104,13 @@ fn who_comes_back_with_a_claim_is_sent_only_what_it_lacks_and_sits_where_it_was_
     assert_eq!(came.closed, [Member(2)]);
     let all = goings(&came).into_iter().chain(goings(&run(&mut den, 2)));
     assert_eq!(all.collect::<Vec<_>>(), ["player 1 sits on 0", "5 is left: Left"]);
-    // A claim alone makes nobody the player.
+    // A claim alone does not make a peer the player.
     let came = den.join(4, resume(20));
     assert_eq!((welcomed(&came, 4).0, &came.closed[..]), (Some(Seat(1)), &[][..]));
 }
 
 #[test]
-fn another_player_takes_a_seat_once_the_game_has_seen_it_left() {
+fn a_seat_changes_player_once_the_game_has_seen_it_left() {
     let mut den = alone();
     let came = den.join_on(2, assignment(2, Some(5)), None);
     assert_eq!(came.closed, [Member(1)]);
@@ -125,7 +125,7 @@ fn another_player_takes_a_seat_once_the_game_has_seen_it_left() {
 }
 
 #[test]
-fn a_link_that_was_overtaken_ends_no_later_one() {
+fn an_overtaken_link_does_not_close_a_later_one() {
     let mut den = alone();
     den.join_on(9, assignment(1, Some(5)), None);
     for seat in [Some(5), Some(4), None] {
@@ -151,7 +151,7 @@ fn players_change_seats_with_each_other() {
 }
 
 #[test]
-fn it_goes_on_until_it_is_ended() {
+fn an_assigned_session_goes_on_until_it_is_ended() {
     let mut den = alone();
     den.leave(1);
     let ticks = run(&mut den, 60 * (LINGER_US / 1_000_000 + 5)).ticks.len();
@@ -168,7 +168,7 @@ fn it_goes_on_until_it_is_ended() {
     assert_eq!((first, second), (&two, &three));
     assert!(den.relay.session(*id).is_some_and(|session| session.history().last() > Tick(800)));
     assert_eq!((den.relay.find(&key()), den.relay.sessions().count()), (None, 0));
-    // Another may have its name.
+    // Another session may have its name.
     let came = den.join_on(5, assignment(1, Some(0)), None);
     assert_eq!(welcomed(&came, 5).0, Some(Seat(0)));
     let ticks = run(&mut den, 60).ticks;
@@ -176,7 +176,7 @@ fn it_goes_on_until_it_is_ended() {
 }
 
 #[test]
-fn who_is_looked_for_is_told_as_well_when_it_ends() {
+fn a_join_during_the_lookup_is_told_when_the_session_ends() {
     let mut den = Den::new(None);
     den.relay.handle(den.now, Input::Opened(Member(1), key(), SCHEMA));
     den.relay.handle(den.now, Input::End(key(), "enough"));
@@ -185,18 +185,18 @@ fn who_is_looked_for_is_told_as_well_when_it_ends() {
 }
 
 #[test]
-fn after_a_restart_seats_are_theirs_by_assignment_with_and_without_a_claim() {
+fn after_a_restart_an_assignment_needs_no_claim() {
     let life = live(200);
     let mut den = life.restarted(200);
     den.now = Time::from_micros(50_000);
     assert!(den.join_on(11, assignment(1, Some(0)), life.having(0, 190)).is_nothing());
-    // The other has lost its claim with its page. Nobody else is waited for.
+    // The other player has lost its claim. No other player is waited for.
     let came = den.join_on(12, assignment(2, Some(1)), None);
     assert_eq!((welcomed(&came, 11).0, welcomed(&came, 11).1), (Some(Seat(0)), Tick(191)));
     assert_eq!((welcomed(&came, 12).0, welcomed(&came, 12).1), (Some(Seat(1)), Tick(1)));
     let later = run(&mut den, 60);
     assert!(goings(&came).is_empty() && goings(&later).is_empty() && later.ticks.len() > 30);
-    // Who had changed seats in the last moment sits where it was decided.
+    // A player whose assignment changed last moment gets the assigned seat.
     let mut den = life.restarted(200);
     den.join_on(11, assignment(1, Some(3)), life.having(0, 190));
     let came = den.run_to(REPORTS_US);
@@ -206,7 +206,7 @@ fn after_a_restart_seats_are_theirs_by_assignment_with_and_without_a_claim() {
     );
     let left = den.run_to(REPORTS_US + START_DELAY_US + 2 * TICK_US);
     assert_eq!(goings(&left), ["0 is left: TimedOut", "1 is left: TimedOut"]);
-    // Who comes twice waits once.
+    // A player that joins twice waits once.
     let mut den = life.restarted(200);
     den.join_on(11, assignment(1, Some(0)), life.having(0, 190));
     let came = den.join_on(12, assignment(1, Some(0)), life.having(0, 190));
@@ -215,10 +215,10 @@ fn after_a_restart_seats_are_theirs_by_assignment_with_and_without_a_claim() {
     assert_eq!((welcomed(&came, 12).0, came.closed.len()), (Some(Seat(0)), 0));
 }
 
-/// Players come, change seats, are cut off and thrown out, as a driver would have it: no two players are given one seat. Whatever
-/// happens, everybody sits where it was decided last, over one link, and the game sees seats taken and left in turn.
+/// Players join, change seats, disconnect and are kicked, with at most one player assigned to a seat. In any order,
+/// every player has its last assigned seat over one link, and the game sees each seat taken and left in turn.
 #[test]
-fn everybody_sits_where_it_was_decided_last() {
+fn every_player_has_its_last_assigned_seat() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let mut den = Den::new(None);
@@ -271,7 +271,7 @@ fn everybody_sits_where_it_was_decided_last() {
 }
 
 #[test]
-fn who_was_thrown_out_may_be_let_in_again() {
+fn a_kicked_player_may_be_let_in_again() {
     let mut den = alone();
     den.handle(Input::Kick(Member(1), "out"));
     assert_eq!(goings(&run(&mut den, 1)), [format!("5 is left: {:?}", Leaving::Kicked)]);

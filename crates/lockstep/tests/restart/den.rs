@@ -1,4 +1,4 @@
-//! A relay that is started again with what its log has, and what comes of what happens to it.
+//! A relay that is restarted with a log, and its output for each event.
 
 use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::history::History;
@@ -10,13 +10,13 @@ use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, Tick, Time};
 use sametick_wire::Channel;
 
-/// What the session was begun with.
+/// The number that the session began with.
 pub const UID: u64 = 77;
 
-/// How many seats it has.
+/// The number of seats.
 pub const SEATS: u16 = 8;
 
-/// What came of something that happened to the relay.
+/// The relay's output for one event.
 #[derive(Default)]
 pub struct Came {
     pub messages: Vec<(Member, ToPeer)>,
@@ -25,17 +25,17 @@ pub struct Came {
     pub records: Vec<Record>,
     /// Ticks that were closed.
     pub ticks: Vec<Tick>,
-    /// A record of a rewind came before any welcome.
+    /// A rewind was recorded before any welcome was sent.
     pub is_written_first: bool,
 }
 
 impl Came {
-    /// Nobody was told anything, and nothing was written.
+    /// No messages were sent and no records written.
     pub fn is_nothing(&self) -> bool {
         self.messages.is_empty() && self.closed.is_empty() && self.records.is_empty() && self.ticks.is_empty()
     }
 
-    /// To which ticks it was rewound.
+    /// The ticks to which the session was rewound.
     pub fn rewinds(&self) -> Vec<Tick> {
         let to = |record: &Record| match record {
             Record::Rewind { to } => Some(*to),
@@ -44,7 +44,7 @@ impl Came {
         self.records.iter().filter_map(to).collect()
     }
 
-    /// Which seats were left in which ticks.
+    /// The seats that were left, and in which ticks.
     pub fn left(&self) -> Vec<(Tick, Seat)> {
         let left = |record: &Record| match record {
             Record::Left { tick, seat, .. } => Some((*tick, *seat)),
@@ -53,19 +53,19 @@ impl Came {
         self.records.iter().filter_map(left).collect()
     }
 
-    /// Who is asked for lost ticks.
+    /// The members asked for lost ticks.
     pub fn asked(&self) -> Vec<u64> {
         let is_question = |it: &&(Member, ToPeer)| matches!(it.1, ToPeer::GiveTicks { .. });
         self.messages.iter().filter(is_question).map(|(member, _)| member.0).collect()
     }
 
-    /// Who is turned down.
+    /// The members whose join was refused.
     pub fn refused(&self) -> Vec<u64> {
         let is_no = |it: &&(Member, ToPeer)| matches!(it.1, ToPeer::Refused { .. });
         self.messages.iter().filter(is_no).map(|(member, _)| member.0).collect()
     }
 
-    /// Adds what came after it.
+    /// Appends the output of a later event.
     pub fn and(mut self, more: Came) -> Came {
         self.messages.extend(more.messages);
         self.closed.extend(more.closed);
@@ -79,7 +79,7 @@ impl Came {
 pub struct Den {
     pub relay: Relay,
     pub now: Time,
-    /// What is found, once it is looked for.
+    /// The answer when the session is looked up.
     pub found: Option<Kept>,
     pub facts: Option<Facts>,
     /// The rows of the ticks that were closed here.
@@ -130,7 +130,7 @@ impl Den {
         self.handle(Input::Message(Member(member), Channel::Control, &bytes))
     }
 
-    /// A link that takes part on assignment, though it asks to sit anywhere in another kind of session.
+    /// A link that takes part on assignment, though its join asks for another game and any seat.
     pub fn join_on(&mut self, member: u64, assignment: SeatAssignment, resume: Option<Resume>) -> Came {
         let schema = SchemaHash::from_bytes([3; SchemaHash::LEN]);
         let opened = self.handle(Input::Opened(Member(member), key(), schema));
@@ -154,7 +154,7 @@ impl Den {
     }
 }
 
-/// A session that ran for some ticks: what it was, its ticks, and the claims of its players, by seat.
+/// A session that ran for some ticks: its facts, its ticks, and the claims of its players, by seat.
 pub struct Life {
     pub facts: Facts,
     pub ticks: Vec<Inputs<Opaque>>,
@@ -183,12 +183,12 @@ pub fn join(member: u64) -> Join {
     }
 }
 
-/// Two players.
+/// A life of two players.
 pub fn live(ticks: u32) -> Life {
     live_with(2, ticks)
 }
 
-/// So many players, who all do something in every tick.
+/// A life of this many players, who all send an input in every tick.
 pub fn live_with(players: u64, ticks: u32) -> Life {
     let mut den = Den::new(None);
     let claims = (1..=players).map(|member| {
@@ -209,12 +209,12 @@ pub fn live_with(players: u64, ticks: u32) -> Life {
 }
 
 impl Life {
-    /// A relay that is started again, with a log that has the ticks up to this one.
+    /// A restarted relay with a log of the ticks up to this one.
     pub fn restarted(&self, last: usize) -> Den {
         self.restarted_after(last, 0)
     }
 
-    /// The same, if that log has so many rewinds.
+    /// The same with this many rewinds in the log.
     pub fn restarted_after(&self, last: usize, restarts: u32) -> Den {
         let mut kept = Kept::new(self.facts.clone(), UID, restarts, None);
         self.ticks[..last].iter().for_each(|rows| kept.push(rows));
@@ -225,12 +225,12 @@ impl Life {
         Some(Resume { claim: self.claims[seat], have: Tick(have) })
     }
 
-    /// The ticks up to this one as a peer gives them.
+    /// The ticks up to this one, as a peer gives them.
     pub fn given(&self, from: u32, to: usize) -> ToRelay {
         self.given_all(from, to).remove(0)
     }
 
-    /// All of them, in several messages where they are many.
+    /// All of these ticks, in several messages if they are many.
     pub fn given_all(&self, from: u32, to: usize) -> Vec<ToRelay> {
         let mut history = History::default();
         self.ticks[..to].iter().for_each(|rows| history.push(rows));
@@ -244,7 +244,7 @@ impl Life {
     }
 }
 
-/// Seat, first tick that follows, and claim of whoever was welcomed.
+/// Seat, first tick that follows, and claim of a welcomed member.
 pub fn find_welcome(came: &Came, member: u64) -> Option<(Option<Seat>, Tick, Claim)> {
     came.messages.iter().find_map(|(to, message)| match message {
         ToPeer::Welcome { seat, first, claim, .. } if *to == Member(member) => Some((*seat, *first, *claim)),

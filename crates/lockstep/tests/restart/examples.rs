@@ -1,4 +1,4 @@
-//! The rules by which a session is taken up again, by example.
+//! The rules for resuming a session after a restart, by example.
 
 use std::mem::take;
 
@@ -12,7 +12,7 @@ use sametick_wire::Channel;
 use crate::den::{Den, join, key, live, rewind, welcomed};
 
 #[test]
-fn who_sat_there_is_waited_for_two_seconds_and_then_has_left() {
+fn seated_players_are_waited_for_two_seconds_and_then_left() {
     let life = live(200);
     let mut den = life.restarted(200);
     den.now = Time::from_micros(50_000);
@@ -29,14 +29,14 @@ fn who_sat_there_is_waited_for_two_seconds_and_then_has_left() {
     let came = den.run_to(at + 17_000);
     let left = Record::Left { tick: Tick(191), seat: Seat(1), why: Leaving::TimedOut };
     assert_eq!((came.ticks, came.records), (vec![Tick(191)], vec![left]));
-    // The seat is held for whoever comes back with a claim to it.
+    // The seat is held for a peer with a claim to it.
     let came = den.join(12, life.having(1, 195));
     assert_eq!(welcomed(&came, 12).0, Some(Seat(1)));
     assert_eq!(welcomed(&came, 12).1, Tick(191), "what it has beyond is void");
 }
 
 #[test]
-fn all_go_on_from_the_least_tick_and_nobody_is_waited_for_if_all_are_there() {
+fn with_all_players_back_the_least_tick_is_resumed_at_once() {
     for (haves, log, to) in [([195, 200], 200, 195), ([200, 200], 200, 200), ([150, 150], 200, 150)] {
         let life = live(200);
         let mut den = life.restarted(log);
@@ -54,7 +54,7 @@ fn all_go_on_from_the_least_tick_and_nobody_is_waited_for_if_all_are_there() {
 }
 
 #[test]
-fn who_is_far_behind_drags_nobody_back() {
+fn a_peer_far_behind_does_not_drag_others_back() {
     let life = live(300);
     for (behind, to) in [(MAX_BEHIND, 300 - MAX_BEHIND), (MAX_BEHIND + 1, 300)] {
         let mut den = life.restarted(300);
@@ -64,14 +64,14 @@ fn who_is_far_behind_drags_nobody_back() {
         assert_eq!(welcomed(&came, 12).0, Some(Seat(1)), "it has its seat all the same");
         assert_eq!(welcomed(&came, 11).1, Tick(to + 1));
     }
-    // Alone and with nothing, it takes nothing back either.
+    // Alone and without any ticks, it causes no rewind either.
     let mut den = life.restarted(300);
     den.join(11, life.having(0, 0));
     assert_eq!(den.run_to(REPORTS_US).records, [rewind(300)]);
 }
 
 #[test]
-fn what_the_relay_has_lost_is_given_by_those_who_have_it() {
+fn ticks_that_the_relay_lost_are_given_by_peers() {
     let life = live(260);
     let mut den = life.restarted(200);
     den.join(11, life.having(0, 255));
@@ -88,7 +88,7 @@ fn what_the_relay_has_lost_is_given_by_those_who_have_it() {
 }
 
 #[test]
-fn what_nobody_can_give_is_void() {
+fn ticks_that_no_peer_can_give_are_void() {
     let life = live(260);
     let nothing = ToRelay::Ticks { first: Tick(201), ticks: 0, table: vec![], bytes: vec![] };
     let wrong = |change: fn(&mut Tick, &mut u32, &mut Vec<u8>, &mut Vec<u8>)| {
@@ -121,7 +121,7 @@ fn what_nobody_can_give_is_void() {
     den.join(12, life.having(1, 255));
     assert!(den.run_to(GIVING_US - 1).records.is_empty());
     assert_eq!(den.run_to(GIVING_US).records, [rewind(200)]);
-    // Whoever sends too much is closed.
+    // A peer that sends too much is closed.
     let mut den = life.restarted(200);
     den.join(11, life.having(0, 255));
     den.join(12, life.having(1, 255));
@@ -132,7 +132,7 @@ fn what_nobody_can_give_is_void() {
 }
 
 #[test]
-fn a_stranger_who_comes_first_does_not_keep_the_others_from_being_waited_for() {
+fn a_stranger_who_joins_first_does_not_end_the_wait() {
     let life = live(200);
     let forged = Claim { seat: Some(Seat(1)), ..life.claims[0] };
     for resume in [None, Some(Resume { claim: forged, have: Tick(120) })] {
@@ -144,7 +144,7 @@ fn a_stranger_who_comes_first_does_not_keep_the_others_from_being_waited_for() {
         assert_eq!(came.records[0], rewind(190));
         let seats = [12, 13].map(|member| welcomed(&came, member).0);
         assert_eq!(seats, [Some(Seat(0)), Some(Seat(1))]);
-        // Nobody comes: as long as anybody is waited for, and not longer.
+        // No player comes: the stranger waits until the reports' time-out and not longer.
         let mut den = life.restarted(200);
         assert!(den.join(11, resume).is_nothing() && den.run_to(REPORTS_US - 1).is_nothing());
         let came = den.run_to(REPORTS_US);
@@ -165,7 +165,7 @@ fn absurd_reports_change_nothing() {
 }
 
 #[test]
-fn joins_wait_while_a_session_is_looked_for() {
+fn joins_wait_while_a_session_is_looked_up() {
     let config = RelayConfig { finds: true, ..RelayConfig::default() };
     let mut den = Den::new(None);
     den.relay = Relay::new(config);
@@ -176,7 +176,7 @@ fn joins_wait_while_a_session_is_looked_for() {
     den.relay.handle(den.now, Input::Message(Member(1), Channel::Control, &bytes));
     assert_eq!(den.relay.poll_output(&mut vec![]), Output::Find(key()));
     assert_eq!(den.relay.poll_output(&mut vec![]), Output::Wait);
-    // Once more is once too often; and who has gone is not waited for.
+    // A second join is a violation; and a peer that has left is not waited for.
     den.relay.handle(den.now, Input::Message(Member(1), Channel::Control, &bytes));
     assert!(matches!(den.relay.poll_output(&mut vec![]), Output::Close(Member(1), _)));
     den.relay.handle(den.now, Input::Found(key(), Found::New { uid: 5 }));

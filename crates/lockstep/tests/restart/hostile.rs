@@ -1,4 +1,4 @@
-//! What strangers, liars and crowds can do to a session that is being taken up again: hardly anything.
+//! Strangers, liars and crowds can hardly harm a session that is being resumed.
 
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
@@ -12,7 +12,7 @@ use sametick_wire::Channel;
 
 use crate::den::{Came, Den, Life, find_welcome, join, key, live, live_with};
 
-/// A claim with something about it changed.
+/// A claim with one field changed.
 fn forge(rng: &mut Rng, claim: Claim) -> Claim {
     let mut forged = claim;
     match rng.below(7) {
@@ -28,7 +28,7 @@ fn forge(rng: &mut Rng, claim: Claim) -> Claim {
 }
 
 #[test]
-fn a_forged_claim_takes_nothing_back_and_nobodys_seat() {
+fn a_forged_claim_causes_no_rewind_and_takes_no_seat() {
     let life = live(300);
     for seed in 0..300 {
         let mut rng = Rng::new(seed);
@@ -41,10 +41,10 @@ fn a_forged_claim_takes_nothing_back_and_nobodys_seat() {
         assert_eq!(came.rewinds(), [Tick(300)], "seed {seed}: {claim:?}");
         assert!(came.asked().is_empty(), "seed {seed}: {claim:?}");
         let came = came.and(den.run_to(REPORTS_US + START_DELAY_US + 20_000));
-        assert_eq!(came.left(), [(Tick(301), Seat(1))], "seed {seed}: whoever sat there has not come");
+        assert_eq!(came.left(), [(Tick(301), Seat(1))], "seed {seed}: the seated player has not come");
         let seat = find_welcome(&came, 11).and_then(|(seat, ..)| seat);
         assert!(seat.is_some() && seat != Some(Seat(0)) && seat != Some(Seat(1)), "seed {seed}: {seat:?}");
-        // And the seat is still there for its owner.
+        // The seat is still held for its owner.
         let came = den.join(13, life.having(1, 280));
         assert_eq!(find_welcome(&came, 13).unwrap().0, Some(Seat(1)), "seed {seed}");
     }
@@ -69,7 +69,7 @@ fn absurd_ticks_change_nothing_for_the_others() {
     }
 }
 
-/// Ticks as a peer gives them, with something about them changed.
+/// A peer's ticks with one field changed.
 fn garble(rng: &mut Rng, given: &ToRelay) -> ToRelay {
     let mut garbled = given.clone();
     let ToRelay::Ticks { first, ticks, table, bytes } = &mut garbled else { panic!("{given:?}") };
@@ -92,7 +92,7 @@ fn garble(rng: &mut Rng, given: &ToRelay) -> ToRelay {
     garbled
 }
 
-/// Three come back to a relay that lacks ticks: what the first answers is drawn, the two others say what was.
+/// Three peers come back to a relay that lacks ticks: the first gives drawn ticks, the other two the true ones.
 fn with_a_liar(life: &Life, lie: &[ToRelay]) -> (Den, Came) {
     let mut den = life.restarted(300);
     let mut came = Came::default();
@@ -118,7 +118,7 @@ fn one_liar_among_three_is_outvoted_whatever_it_says() {
         let mut rng = Rng::new(seed);
         let lie: Vec<ToRelay> = life.given_all(301, 420).iter().map(|it| garble(&mut rng, it)).collect();
         let (mut den, mut came) = with_a_liar(&life, &lie);
-        // One that says too little is waited for.
+        // A liar that gives too little is waited for.
         came = came.and(den.run_to(GIVING_US));
         assert_eq!(came.rewinds(), [Tick(420)], "seed {seed}");
         assert!(den.ticks[..120] == life.ticks[300..], "seed {seed}");
@@ -126,8 +126,8 @@ fn one_liar_among_three_is_outvoted_whatever_it_says() {
 }
 
 #[test]
-fn two_who_tell_the_same_lie_are_believed_and_everybody_has_the_same_ticks() {
-    // Nobody can tell who lies: what most say is what was. The relay goes on with it, and comparing states shows who differs.
+fn two_who_tell_the_same_lie_outvote_the_third() {
+    // The relay cannot tell which peers lie: the majority's ticks are used, and the desync check shows who differs.
     let life = live_with(3, 420);
     let truth = life.given(301, 420);
     let mut rng = Rng::new(1);
@@ -149,7 +149,7 @@ fn two_who_tell_the_same_lie_are_believed_and_everybody_has_the_same_ticks() {
     for member in [11, 12, 13] {
         assert_eq!(find_welcome(&came, member).unwrap().1, Tick(421));
     }
-    // Whoever comes later is sent the same.
+    // A later peer gets the same ticks.
     den.run_to(START_DELAY_US);
     let came = den.join_as(14, true, None);
     let mut sent = vec![];
@@ -162,7 +162,7 @@ fn two_who_tell_the_same_lie_are_believed_and_everybody_has_the_same_ticks() {
 }
 
 #[test]
-fn garbled_ticks_of_the_only_giver_are_taken_whole_or_not_at_all() {
+fn garbled_ticks_of_the_only_giver_are_taken_all_or_none() {
     let life = live_with(1, 420);
     for seed in 0..600 {
         let mut rng = Rng::new(seed);
@@ -176,14 +176,14 @@ fn garbled_ticks_of_the_only_giver_are_taken_whole_or_not_at_all() {
         came = came.and(den.run_to(GIVING_US));
         let to = came.rewinds();
         assert!(to == [Tick(300)] || to == [Tick(420)], "seed {seed}: {to:?}");
-        // It goes on, whatever that was.
+        // The session goes on in either case.
         let came = den.run_to(GIVING_US + START_DELAY_US + 40_000);
         assert!(!came.ticks.is_empty(), "seed {seed}");
     }
 }
 
 #[test]
-fn whoever_gives_too_much_is_closed_and_whoever_was_not_asked_is_not_heard() {
+fn a_peer_that_gives_too_many_ticks_is_closed() {
     let life = live(420);
     let mut den = life.restarted(300);
     den.join(11, life.having(0, 420));
@@ -191,13 +191,13 @@ fn whoever_gives_too_much_is_closed_and_whoever_was_not_asked_is_not_heard() {
     let huge =
         ToRelay::Ticks { first: Tick(301), ticks: 1, table: vec![], bytes: vec![0; MAX_GIVEN_BYTES + 1] };
     assert_eq!(den.give(11, &huge).closed, [Member(11)]);
-    // Somebody who waits, but was not asked, and somebody who is not here at all.
+    // A peer that waits but was not asked, and a peer that is not connected.
     den.join_as(13, true, None);
     assert!(den.give(13, &life.given(301, 420)).is_nothing());
     assert!(den.give(14, &life.given(301, 420)).rewinds().is_empty());
     let came = den.give(12, &life.given(301, 420));
     assert_eq!(came.rewinds(), [Tick(420)], "the one who is left is heard");
-    // Once it goes on nobody gives anything.
+    // Once the session goes on, given ticks are ignored.
     assert!(den.give(12, &life.given(301, 420)).is_nothing());
 }
 
@@ -210,7 +210,7 @@ fn givers_who_leave_are_not_waited_for() {
     den.leave(11);
     let came = den.give(12, &life.given(301, 420));
     assert_eq!(came.rewinds(), [Tick(420)]);
-    // All of them.
+    // All givers leave.
     let mut den = life.restarted(300);
     den.join(11, life.having(0, 420));
     den.join(12, life.having(1, 420));
@@ -240,13 +240,13 @@ fn a_peer_that_says_anything_else_while_it_waits_is_closed() {
 }
 
 #[test]
-fn no_more_wait_than_can_take_part() {
+fn no_more_peers_wait_than_can_be_members() {
     let life = live(300);
     let full = |came: &Came, member: u64| {
         let why = JoinError::Full.text();
         came.messages.contains(&(Member(member), ToPeer::Refused { why: why.into() }))
     };
-    // While the session is looked for.
+    // While the session is looked up.
     let mut den = Den::new(None);
     let schema = SchemaHash::from_bytes([3; SchemaHash::LEN]);
     let (mut buf, mut found) = (vec![], 0);
@@ -266,7 +266,7 @@ fn no_more_wait_than_can_take_part() {
     assert_eq!(found, 1, "it is looked for once");
     let came = den.handle(Input::Found(key(), Found::New { uid: 5 }));
     assert!(came.refused().is_empty());
-    // While those who sat there are waited for.
+    // While the seated players are waited for.
     let mut den = life.restarted(300);
     for member in 0..MAX_MEMBERS as u64 {
         assert!(den.join_as(1_000 + member, true, None).is_nothing());
@@ -283,7 +283,7 @@ fn no_more_wait_than_can_take_part() {
 }
 
 #[test]
-fn one_claim_waits_once_however_often_it_comes() {
+fn a_claim_that_joins_repeatedly_waits_once() {
     let life = live(300);
     let mut den = life.restarted(300);
     for member in 11..500 {
@@ -296,15 +296,15 @@ fn one_claim_waits_once_however_often_it_comes() {
     assert_eq!(find_welcome(&came, 499).unwrap().0, Some(Seat(0)));
 }
 
-/// The relay looked at such a session for ever, and did nothing else.
+/// Regression: the relay then checked such a session in an endless loop.
 #[test]
-fn whoever_leaves_while_it_waits_leaves_nothing_behind() {
+fn a_peer_that_leaves_while_waiting_leaves_no_trace() {
     let life = live(300);
     let mut den = life.restarted(300);
     den.join(11, life.having(0, 290));
     den.leave(11);
     assert!(den.run_to(REPORTS_US + 1).is_nothing());
-    // Two seconds from whoever comes next.
+    // The next peer starts the two seconds anew.
     assert!(den.join(12, life.having(0, 290)).is_nothing());
     assert!(den.run_to(2 * REPORTS_US).is_nothing());
     assert_eq!(den.run_to(2 * REPORTS_US + 1).rewinds(), [Tick(290)]);
@@ -315,7 +315,7 @@ fn whoever_leaves_while_it_waits_leaves_nothing_behind() {
     den.leave(11);
     assert!(den.run_to(GIVING_US).is_nothing());
     assert_eq!(den.join(12, life.having(0, 420)).asked(), [12]);
-    // Nobody comes any more: the session is given up.
+    // No peer comes any more: the session is given up.
     den.leave(12);
     for second in 2..=13 {
         assert!(den.run_to(second * 1_000_000).is_nothing());

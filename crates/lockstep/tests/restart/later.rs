@@ -1,4 +1,4 @@
-//! A session that had ended is found again, by whom it may be and on whatever relay.
+//! A session that had ended is resumed by any peer, on the same relay or another.
 
 use sametick_lockstep::message::{Claim, Resume, ToPeer};
 use sametick_lockstep::relay::{Kept, LINGER_US};
@@ -8,7 +8,7 @@ use sametick_sim::{Seat, StateHash, Tick};
 
 use crate::den::{Den, UID, find_welcome, live, welcomed};
 
-/// Two play for a while and leave, one after the other; then the session ends. The relay, their claims, and when that was.
+/// Two players leave one after the other; then the session ends. Returns the relay, their claims, and the end's time.
 fn ended() -> (Den, [Claim; 2], u64) {
     let mut den = Den::new(None);
     let claims = [1, 2].map(|member| welcomed(&den.join(member, None), member).2);
@@ -36,7 +36,7 @@ fn kept(den: &Den, ticks: usize) -> Kept {
 }
 
 #[test]
-fn it_goes_on_at_once_after_its_last_tick_for_whoever_comes() {
+fn an_ended_session_goes_on_at_once_after_its_last_tick() {
     for is_same_relay in [true, false] {
         for who in [None, Some((0, 150)), Some((1, 200)), Some((1, 90))] {
             let (mut den, claims, now) = ended();
@@ -65,12 +65,12 @@ fn it_goes_on_at_once_after_its_last_tick_for_whoever_comes() {
 }
 
 #[test]
-fn what_its_log_has_lost_is_void_also_on_the_relay_that_it_ended_on() {
+fn ticks_lost_from_the_log_are_void_on_the_same_relay_too() {
     let (mut den, claims, now) = ended();
-    // Nobody comes who has more: the session goes on without that.
+    // No peer with more ticks joins: the session goes on without them.
     den.found = Some(kept(&den, 170));
     let came = den.join(11, None);
-    assert!(came.is_nothing(), "by the log somebody sits there");
+    assert!(came.is_nothing(), "by the log the seats are taken");
     let came = den.run_to(now + 2_000_000);
     assert_eq!(came.rewinds(), [Tick(170)]);
     let mut at = now + 2_000_000;
@@ -78,14 +78,14 @@ fn what_its_log_has_lost_is_void_also_on_the_relay_that_it_ended_on() {
         at += 17_000;
         den.run_to(at);
     }
-    // Then somebody does, when the session is further: what it has is of another time.
+    // A peer with more ticks joins when the session is further: its ticks are void.
     let came = den.join(12, Some(Resume { claim: claims[1], have: Tick(200) }));
     assert_eq!(welcomed(&came, 12).1, Tick(171));
 }
 
 #[test]
-fn lives_are_told_apart_though_a_log_has_lost_that_there_was_one() {
-    // Somebody has a claim of a life that the log knows nothing of; others go on without it, as often taken up as that.
+fn a_claim_from_a_life_that_the_log_lost_is_void() {
+    // A peer has a claim of a life that the log lost; others go on without it, with the same number of restarts.
     let life = live(300);
     let mut lost = life.restarted(300);
     lost.join(11, life.having(0, 290));
@@ -106,7 +106,7 @@ fn lives_are_told_apart_though_a_log_has_lost_that_there_was_one() {
 }
 
 #[test]
-fn with_a_save_alone_it_goes_on_from_that() {
+fn a_session_with_only_a_save_goes_on_from_it() {
     let life = live(300);
     let table = {
         let (mut table, mut bytes) = (Table::default(), vec![]);
@@ -117,7 +117,7 @@ fn with_a_save_alone_it_goes_on_from_that() {
     };
     let state = vec![1, 2, 3];
     let save = Save { tick: Tick(240), hash: StateHash::of_bytes(&state), state, table };
-    // Another number: nobody has a claim to what was lost.
+    // Another number: no peer has a claim to what was lost.
     let kept = Kept::new(life.facts.clone(), UID + 1, 0, Some(save));
     assert_eq!(kept.last(), Tick(240));
     let mut den = Den::new(Some(kept));

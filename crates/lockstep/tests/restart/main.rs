@@ -1,4 +1,4 @@
-//! A session is taken up again after its relay was killed (L12), or long after it had ended: rule by rule, in virtual time.
+//! Resuming a session after its relay was killed (L12), or long after it had ended: rule by rule, in virtual time.
 
 mod assignment;
 mod den;

@@ -1,4 +1,4 @@
-//! A peer of a session that is taken up again.
+//! A peer whose session is resumed after a relay restart.
 
 use postcard_schema::Schema;
 use sametick_lockstep::message::{self, About, ToPeer, ToRelay, put_ticks, read_inputs};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::den::live;
 
-/// A game that adds up.
+/// A game that adds up its inputs.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 struct Total(u64);
 
@@ -37,7 +37,7 @@ fn tell(peer: &mut Peer<Total>, now: Time, message: &ToPeer) {
     peer.handle(now, peer::Input::Message(Channel::Control, &message::to_bytes(message))).unwrap();
 }
 
-/// Lets a peer play up to a time; what it hands in for a tick is its number. Returns what it sent.
+/// Runs a peer up to a time; its input for a tick is the tick's number. Returns the messages it sent.
 fn run(peer: &mut Peer<Total>, now: Time) -> Vec<(Channel, Vec<u8>)> {
     let (mut sent, mut buf) = (vec![], vec![]);
     loop {
@@ -50,7 +50,7 @@ fn run(peer: &mut Peer<Total>, now: Time) -> Vec<(Channel, Vec<u8>)> {
     }
 }
 
-/// A peer alone on its side of a relay that is made up here.
+/// A peer with a simulated relay.
 struct Alone {
     peer: Peer<Total>,
     table: Table,
@@ -81,7 +81,7 @@ fn welcome(closed: u32, first: u32, age_us: i64) -> ToPeer {
 }
 
 impl Alone {
-    /// Somebody else sits there as well.
+    /// Another player is seated as well.
     fn new() -> Alone {
         let join = JoinAs::<Total> {
             setup: (),
@@ -117,7 +117,7 @@ impl Alone {
         self.tables.push(self.table.clone());
     }
 
-    /// The session was taken up again from this tick.
+    /// The session was resumed from this tick.
     fn go_back(&mut self, to: u32) {
         self.totals.truncate(to as usize + 1);
         self.tables.truncate(to as usize + 1);
@@ -125,16 +125,16 @@ impl Alone {
     }
 }
 
-/// Wherever it is sent back to, a peer has the state of that tick, and does again what it did, up to what is on its screen.
+/// Wherever it is rewound to, a peer has the state of that tick and repeats its inputs up to the tick on screen.
 #[test]
-fn any_peer_goes_back_to_any_tick_that_it_keeps() {
+fn a_peer_rewinds_to_any_tick_that_it_keeps() {
     for seed in 0..120 {
         let mut rng = Rng::new(seed);
         let mut alone = Alone::new();
         let last = 130 + rng.below(400) as u32;
         (1..=last).for_each(|_| alone.close(rng.below(4) as u8));
         let to = last - rng.below(121) as u32;
-        // Nobody is further ahead than that.
+        // No peer is further ahead than that.
         let shown = alone.peer.shown().unwrap().0.min(Tick(to + MAX_PREDICTED));
         let time = at(last + 100);
         alone.peer.rejoin(time, Path::default());
@@ -151,7 +151,7 @@ fn any_peer_goes_back_to_any_tick_that_it_keeps() {
         let expected: Vec<(Tick, u8)> = (to + 1..=shown.0).map(|tick| (Tick(tick), tick as u8)).collect();
         assert_eq!(again, expected, "seed {seed}");
         assert_eq!(alone.peer.shown().unwrap().0, shown, "seed {seed}: no more of a jump than there must be");
-        // It goes on from there.
+        // The peer goes on from there.
         alone.go_back(to);
         let mut total = alone.totals[to as usize].clone();
         for tick in to + 1..to + 40 {
@@ -166,10 +166,10 @@ fn any_peer_goes_back_to_any_tick_that_it_keeps() {
     }
 }
 
-/// A peer whose state had just been replaced by that of an earlier tick read what followed as if it had not been, when the session
-/// was taken up again from that very tick.
+/// Regression: a resynced peer read the ticks after a rewind with the wrong table, when the session was resumed from
+/// the tick of that resync.
 #[test]
-fn a_mended_peer_knows_who_sat_where() {
+fn a_resynced_peer_knows_the_taken_seats() {
     let mut alone = Alone::new();
     (1..=100).for_each(|tick| alone.close(tick));
     let good = to_canonical(&alone.totals[80]).unwrap();
@@ -181,7 +181,7 @@ fn a_mended_peer_knows_who_sat_where() {
     tell(&mut alone.peer, at(201), &welcome(80, 81, -(START_DELAY_US as i64)));
     alone.go_back(80);
     let mut total = alone.totals[80].clone();
-    // Nothing changes for the other: that is one bit, and read against what it did last.
+    // Nothing changes for the other player: that is one bit, coded against its last input.
     alone.close(80);
     let mut inputs = Inputs::new();
     inputs.set(Seat(0), 81);
@@ -191,7 +191,7 @@ fn a_mended_peer_knows_who_sat_where() {
 }
 
 #[test]
-fn a_peer_gives_what_it_has() {
+fn a_peer_gives_the_ticks_it_keeps() {
     let mut alone = Alone::new();
     (1..=900).for_each(|tick| alone.close(tick as u8));
     alone.peer.rejoin(at(1_000), Path::default());
@@ -214,12 +214,12 @@ fn a_peer_gives_what_it_has() {
     }
 }
 
-/// What a relay sent about who sits where was kept beside what it had said before, and did not go together.
+/// Regression: a relay's new seat table was kept beside its earlier one, and the two contradicted each other.
 #[test]
 fn a_relay_that_contradicts_itself_breaks_no_peer() {
     let mut alone = Alone::new();
     (1..=50).for_each(|tick| alone.close(tick));
-    // Somebody else sits there, and nobody has left.
+    // Another player is seated there, and no player has left.
     let (mut start, mut rows, mut bytes) = (Table::default(), Inputs::new(), vec![]);
     rows.join(Seat(5));
     rows.set(Seat(5), Opaque::new(&[9]).unwrap());

@@ -1,4 +1,4 @@
-//! The same rules over many drawn restarts, each compared with what the rules say.
+//! The rules for resuming a session, over many random restarts.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use sametick_sim::{Rng, Seat, Tick, Time};
 
 use crate::den::{Came, Den, Life, find_welcome, live_with};
 
-/// So many restarts are drawn for each rule.
+/// The number of restarts drawn for each rule.
 const SEEDS: u64 = 300;
 
-/// One restart: who was there, what the log has, and who comes back when with what.
+/// One restart: the players, the log, and when each player comes back with which tick.
 struct Case<'a> {
     life: &'a Life,
     /// The last tick of the log.
     log: u32,
-    /// By seat: when it comes, and which tick it has. Not all come in time.
+    /// By seat: when the player comes, and which tick it has. Not all come in time.
     back: BTreeMap<usize, (u64, u32)>,
 }
 
-/// Where links begin that come after the restart.
+/// The first member id after the restart.
 const AFTER: u64 = 100;
 
 impl Case<'_> {
@@ -28,7 +28,7 @@ impl Case<'_> {
         let life = rng.pick(lives).unwrap();
         let last = life.ticks.len() as u32;
         let log = last - rng.below(u64::from(last.min(700))) as u32;
-        // Most are close to each other; some have hardly anything.
+        // Most are close to each other; some have hardly any ticks.
         let near = last - rng.below(u64::from(last.min(300))) as u32;
         let mut back = BTreeMap::new();
         for seat in 0..life.claims.len() {
@@ -44,7 +44,7 @@ impl Case<'_> {
         Case { life, log, back }
     }
 
-    /// The first to come, and when nobody is waited for any more.
+    /// When the first player comes, and when the wait ends.
     fn window(&self) -> Option<(u64, u64)> {
         let first = self.back.values().map(|(at, _)| *at).min()?;
         let last = self.back.values().map(|(at, _)| *at).max()?;
@@ -53,12 +53,12 @@ impl Case<'_> {
         Some((first, if are_all { last.min(until) } else { until }))
     }
 
-    /// What those have who have come until then.
+    /// The ticks of the players that have come until then.
     fn haves(&self, until: u64) -> Vec<u32> {
         self.back.values().filter(|(at, _)| *at <= until).map(|(_, have)| *have).collect()
     }
 
-    /// From where they go on, by the rules, if all that is asked for is given.
+    /// The tick to go on from, by the rules, if all lost ticks are given.
     fn resumes_at(&self, until: u64) -> u32 {
         let mut haves = self.haves(until);
         haves.retain(|have| *have <= self.log + GIVEN_TICKS);
@@ -66,7 +66,7 @@ impl Case<'_> {
         haves.into_iter().filter(|have| have + MAX_BEHIND >= newest).min().unwrap_or(self.log)
     }
 
-    /// Lets them come, one after the other, up to a time. Returns what came of it, and when anything did for the first time.
+    /// The players join, one after the other, up to a time. Returns the output, and the time of the first.
     fn come(&self, den: &mut Den, until: u64) -> (Came, Option<u64>) {
         let (mut all, mut first) = (Came::default(), None);
         let mut order: Vec<_> = self.back.iter().collect();
@@ -85,7 +85,7 @@ impl Case<'_> {
         (all.and(came), first)
     }
 
-    /// Answers those who are asked for lost ticks, as they should.
+    /// Answers the requests for lost ticks with the true ones.
     fn give(&self, den: &mut Den, came: &Came) -> Came {
         let mut all = Came::default();
         for member in came.asked() {
@@ -103,7 +103,7 @@ fn lives() -> Vec<Life> {
     [(1, 50), (2, 400), (3, 900), (5, 1_300)].map(|(players, ticks)| live_with(players, ticks)).into()
 }
 
-/// Draws restarts that somebody comes back to, and looks at each.
+/// Draws restarts to which at least one player comes back, and checks each.
 fn each(look: impl Fn(u64, &Case<'_>)) {
     let lives = lives();
     for seed in 0..SEEDS {
@@ -115,7 +115,7 @@ fn each(look: impl Fn(u64, &Case<'_>)) {
 }
 
 #[test]
-fn reports_are_waited_for_two_seconds_from_the_first_or_until_all_are_there() {
+fn reports_are_waited_for_two_seconds_or_until_all_are_there() {
     each(|seed, case| {
         let (_, until) = case.window().unwrap();
         let mut den = case.life.restarted(case.log as usize);
@@ -126,7 +126,7 @@ fn reports_are_waited_for_two_seconds_from_the_first_or_until_all_are_there() {
 }
 
 #[test]
-fn all_go_on_from_the_minimum_of_those_who_are_not_too_far_behind() {
+fn all_go_on_from_the_minimum_of_those_not_too_far_behind() {
     let (mut voided, mut given, mut late) = (0, 0, 0);
     let lives = lives();
     for seed in 0..SEEDS {
@@ -141,7 +141,7 @@ fn all_go_on_from_the_minimum_of_those_who_are_not_too_far_behind() {
         let came = came.and(more);
         assert_eq!(came.rewinds(), [Tick(to)], "seed {seed}");
         assert!(came.is_written_first || lacks, "seed {seed}: nobody is told before it is written");
-        // What the relay was given is what was.
+        // The given ticks are the true ones.
         let closed: Vec<Tick> = (case.log + 1..=to).map(Tick).collect();
         assert_eq!(came.ticks, closed, "seed {seed}");
         assert_eq!(den.ticks, case.life.ticks[case.log.min(to) as usize..to as usize], "seed {seed}");
@@ -150,7 +150,7 @@ fn all_go_on_from_the_minimum_of_those_who_are_not_too_far_behind() {
                 assert!(*at > until, "seed {seed}: seat {seat} came in time");
                 continue;
             };
-            // Who is ahead goes back; who is behind is sent what it lacks, from its beginning if it has nothing or speaks nonsense.
+            // A peer ahead goes back; one behind is sent what it lacks, all ticks if it has none or its tick is absurd.
             let is_known = *have > 0 && have.saturating_sub(to) <= MAX_BEHIND;
             let expected = if is_known { (*have).min(to) + 1 } else { 1 };
             assert_eq!((sits, first), (Some(Seat(*seat as u16)), Tick(expected)), "seed {seed}: has {have}");
@@ -164,7 +164,7 @@ fn all_go_on_from_the_minimum_of_those_who_are_not_too_far_behind() {
 }
 
 #[test]
-fn who_has_not_come_back_in_time_has_left_and_finds_its_seat_again() {
+fn a_player_not_back_in_time_has_left_and_resumes_its_seat() {
     each(|seed, case| {
         let (_, until) = case.window().unwrap();
         let to = case.resumes_at(until);
@@ -189,7 +189,7 @@ fn who_has_not_come_back_in_time_has_left_and_finds_its_seat_again() {
 }
 
 #[test]
-fn without_givers_nothing_is_made_up() {
+fn without_givers_no_ticks_are_made_up() {
     each(|seed, case| {
         let (_, until) = case.window().unwrap();
         let to = case.resumes_at(until).min(case.log);
@@ -205,7 +205,7 @@ fn without_givers_nothing_is_made_up() {
     });
 }
 
-/// A session that lives on over many restarts: what holds is what was closed, without what was taken back.
+/// A session over many restarts: the valid ticks are those closed, without those rewound.
 #[test]
 fn ticks_follow_each_other_over_any_number_of_restarts() {
     for seed in 0..30 {

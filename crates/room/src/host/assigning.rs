@@ -1,4 +1,4 @@
-//! Who sits where whoever drives the host has decided it: exactly there, and nobody else.
+//! Seats assigned by the driver: the player gets exactly that seat, and no other player gets it.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,15 +13,16 @@ use super::joining::CAME_BACK;
 use super::{Host, Output, SeatSlot};
 use crate::message::Join;
 
-/// What somebody is told whose seat was given to another player.
-pub const SEAT_GIVEN: &str = "this seat is somebody else's now";
+/// The reason given to a member whose seat was assigned to another player.
+pub const SEAT_GIVEN: &str = "this seat was given to another player";
 
-/// What somebody is told who was given a seat that is not there, or that was given to somebody else since.
+/// The reason given to a member whose assigned seat does not exist, or was assigned to another player since.
 const NO_SEAT: &str = "that seat is taken, or there is none";
 
 impl<G: Hosted> Host<G> {
-    /// Where somebody sits for whom that was decided; none if the game has to see first that the seat was left. Whoever else sits
-    /// there has to go: one who is out of date, since no two players are given one seat.
+    /// The seat that was assigned to a joining player; none yet if the game first has to see that the seat was left.
+    /// Another player who sits there has to leave: that assignment is out of date, since no two players are assigned
+    /// one seat.
     pub(super) fn assigned_place(
         &mut self,
         member: Member,
@@ -39,7 +40,7 @@ impl<G: Hosted> Host<G> {
         let (old, is_their_own) =
             (seat_slot.member, seat_slot.player == Some(player) || seat_slot.is_absent());
         match seat_slot.leaving {
-            // A player who is back before the game knows that they left has never gone.
+            // A player who is back before the game was told of the departure has never left.
             _ if is_their_own && seat_slot.can_be_taken_again() => {
                 (seat_slot.member, seat_slot.player, seat_slot.leaving) = (member, Some(player), None);
                 self.take_held(seat, player);
@@ -59,8 +60,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Ends the link over which a player takes part elsewhere than on this seat, or is about to take part. A later one than this
-    /// stays.
+    /// Closes the link over which the player is in another place, or waits to join. A link that opened later stays.
     fn end_other_link(
         &mut self,
         member: Member,
@@ -71,7 +71,7 @@ impl<G: Hosted> Host<G> {
         let deferred = self.deferred.iter().filter(is_theirs).map(|(other, _)| (*other, None));
         let links = self.who.iter().filter(|(_, who)| who.player == Some(player));
         let mut links = links.map(|(other, who)| (*other, who.seat)).chain(deferred);
-        // There is one at most, besides one that asks again.
+        // There is one at most, besides another join over the same link.
         let Some((other, sits)) = links.find(|(other, _)| *other != member) else { return Ok(()) };
         if other > member {
             return Err(CAME_BACK);
@@ -83,7 +83,7 @@ impl<G: Hosted> Host<G> {
         Ok(())
     }
 
-    /// What was kept of a player when they left this seat, or of whoever sat there before the host was.
+    /// The state that was saved when this player left this seat, or of the absent player of before the restart.
     fn take_held(&mut self, seat: Seat, player: PlayerId) -> Option<Vec<u8>> {
         let own = self.keeping.holds.find(Some(player), |_| false).filter(|hold| hold.seat == seat);
         let own = own.map(|hold| hold.kept.clone());
@@ -91,16 +91,16 @@ impl<G: Hosted> Host<G> {
         own.or_else(|| absent.filter(|(_, until, _)| self.now < *until).map(|(.., kept)| kept))
     }
 
-    /// Somebody is let in after the next tick.
+    /// The member is let in after the next tick.
     pub(super) fn defer(&mut self, member: Member, join: &Join) {
         self.deferred.retain(|(other, _)| *other != member);
         self.deferred.push((member, join.clone()));
     }
 
-    /// Seats were left: those who wait for one are let in.
+    /// Seats were left: members that wait for one are let in.
     pub(super) fn let_in_deferred(&mut self) {
         for (member, join) in core::mem::take(&mut self.deferred) {
-            // It was sound when it came.
+            // The request was checked when it arrived.
             let _ = self.join(member, &join);
         }
     }

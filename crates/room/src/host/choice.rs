@@ -1,4 +1,4 @@
-//! What a view is told next: what it may see, what is due, and of that as much as there is room for.
+//! Chooses the content of a view's next update: what is in sight and due, by priority, as far as the budget allows.
 
 use alloc::vec::Vec;
 
@@ -11,24 +11,25 @@ use super::refresh::Refresh;
 use super::scenery::Scenery;
 use crate::snapshot::{KnownEntities, Layout, Mark, Snapshot};
 
-/// Whoever is in a zone stays in it until so much farther away than its edge: nobody flickers on a border.
+/// An entity stays in its zone until it is this much farther away than the zone's edge, so that it does not flicker on
+/// a border.
 const HYSTERESIS: f32 = 1.1;
 
-/// How often less is put into an update that came out too long, before it gets nothing but what has to be in it.
+/// How often the content of a too long update is reduced, before only the mandatory part is left.
 const TRIES: u32 = 4;
 
-/// How much is thought of an entity that a view does not know yet, besides its age.
+/// The priority of an entity that the view does not know yet, besides its age.
 const NEWCOMER: f32 = 4.0;
 
-/// How often the entities and fields of a kind are looked at, in updates.
+/// How often the entities and fields of a kind are sent, in updates.
 pub(crate) struct Cadence {
     zones: Vec<u32>,
     fields: Vec<u32>,
-    /// In ticks, how long a change may go unseen because a field is not looked at.
+    /// The longest time, in ticks, that a change may go unseen because a field is not due.
     slowest_ticks: u32,
-    /// How far its entities are seen at all.
+    /// The largest distance at which its entities are seen.
     pub reach: f32,
-    /// The squares of how far each zone reaches: for who comes, and for who is in it already.
+    /// The squared radii of each zone: for entering, and for leaving.
     edges: Vec<[f32; 2]>,
 }
 
@@ -52,7 +53,7 @@ impl Cadence {
     }
 }
 
-/// Everything that decides about an update besides what was sent before.
+/// Everything that decides on an update besides what was sent before.
 pub(crate) struct Surroundings<'a> {
     pub layout: &'a Layout,
     pub scenery: &'a Scenery,
@@ -60,30 +61,30 @@ pub(crate) struct Surroundings<'a> {
     pub cadences: &'a [Cadence],
     pub tick: Tick,
     pub eye: Option<[f32; 3]>,
-    /// The codes of what the view predicts.
+    /// The codes of the predicted state.
     pub own: Option<&'a [i32]>,
-    /// Bytes that the coded rest may have.
+    /// The byte budget of the coded delta.
     pub budget: usize,
 }
 
-/// An entity in sight. There are hundreds of them in an update: they are kept small.
+/// An entity in sight. An update has hundreds of these: they are kept small.
 #[derive(Clone, Copy)]
 struct Entry {
     row: u32,
-    /// Its index in what was sent last, or [`UNKNOWN`].
+    /// Its index in the last sent update, or [`UNKNOWN`].
     known: u32,
-    /// How much it matters that something is new about it; nothing is if it is zero.
+    /// How important its change is; zero if nothing has changed.
     priority: f32,
     kind: u16,
     zone: u8,
     told: bool,
-    /// It is in the update whether it is told or not, with what was said of it last: nobody has said they have that.
+    /// It changed since the base, so it is in every update until acknowledged, at least with its last sent values.
     again: bool,
     /// The base does not have it.
     fresh: bool,
 }
 
-/// The index of who was not sent before.
+/// The index of an entity that was not sent before.
 const UNKNOWN: u32 = u32::MAX;
 
 impl Entry {
@@ -100,7 +101,7 @@ impl Entry {
     }
 }
 
-/// An entity that did not fit.
+/// An entity for which the last update had no room.
 #[derive(Clone, Copy)]
 struct Waiting {
     kind: usize,
@@ -108,24 +109,25 @@ struct Waiting {
     since: Tick,
 }
 
-/// What a view is told next.
+/// The content of a view's next update.
 pub(crate) struct Choice {
     entries: Vec<Entry>,
     found: Found,
     ranking: Vec<(bool, f32, u32)>,
     waiting: Vec<Waiting>,
     updates: u32,
-    /// Changed entities in the update that is made: all, and those that the base does not have.
+    /// Changed entities in the current update: all, and those that the base does not have.
     coded: u32,
     coded_fresh: u32,
-    /// What one costs, as seen so far.
+    /// The cost of one entity, as measured so far.
     cost: Cost,
     limit: usize,
     tries: u32,
-    /// Whether something that is due is left out.
+    /// Whether a due entity was left out.
     short: bool,
     refresh: Refresh,
-    /// Entities that the base has come first: what is left out is coded as if it had rested, which costs more the next time.
+    /// Entities of the base take priority: one that is left out is coded as resting, which makes its next change more
+    /// expensive.
     steady: bool,
 }
 
@@ -150,18 +152,18 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Another update: whose turn it is in it does not depend on how often it is planned.
+    /// Begins another update: which entities have their turn does not depend on how often the update is planned.
     pub fn begin(&mut self) {
         self.updates = self.updates.wrapping_add(1);
     }
 
-    /// Whether something that is due does not fit.
+    /// Whether a due entity did not fit.
     pub fn is_short(&self) -> bool {
         self.short
     }
 
-    /// Finds everything in sight and what is new about it since what was sent last; the update is coded against the base. If it is
-    /// steady, entities that the base has come before those that it has not.
+    /// Finds everything in sight and its changes since the last sent update; the update is coded against the base. If
+    /// `steady`, entities of the base take priority over others.
     pub fn plan(
         &mut self,
         (latest, base): (&Snapshot, &Snapshot),
@@ -221,8 +223,8 @@ impl Choice {
         }
     }
 
-    /// How much an entity that is known has changed, and for how long nothing was told of it; nothing if it has not, or is
-    /// not due.
+    /// How much a known entity has changed, weighted by the time since its last update; `None` if it has not changed or
+    /// is not due.
     fn change(
         &self,
         entry: &Entry,
@@ -248,8 +250,8 @@ impl Choice {
         (codes != slots || entry.zone != mark.zone).then_some((1.0 + age) * (1.0 + bits as f32 / 4.0))
     }
 
-    /// Writes the fields that the view may see and that are due over what it has. Returns how many bits the largest
-    /// difference of something that moves has.
+    /// Overwrites the fields that are visible to the view and due. Returns how many bits the largest difference of a
+    /// moving field has.
     fn write(
         &self,
         entry: &Entry,
@@ -280,7 +282,7 @@ impl Choice {
         bits
     }
 
-    /// What is looked at every so many updates is spread over them.
+    /// Whether an entity with this period is due in this update: entities are spread over the updates of a period.
     fn is_due(&self, id: u32, every: u32) -> bool {
         every <= 1 || self.updates.wrapping_add(id).is_multiple_of(every)
     }
@@ -290,7 +292,7 @@ impl Choice {
         1.0 + waiting.map_or(0, |waiting| now.ticks_since(waiting.since)) as f32
     }
 
-    /// Takes as much of what is new as there is room for: what matters most, and has waited longest, first.
+    /// Takes as many changes as fit: the most important and longest waiting first.
     fn choose(&mut self, now: Tick) {
         self.ranking.clear();
         let (mut repeated, mut wanted) = (0, 0);
@@ -315,7 +317,7 @@ impl Choice {
         }
     }
 
-    /// Leaves out what matters least, and what is said again as it was if nothing else has been told for too long.
+    /// Leaves out the least important changes. While refreshing is off, repeated entities keep their last sent values.
     fn cut(&mut self, mut room: u64, now: Tick) {
         self.ranking.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
         for &(_, _, index) in &self.ranking {
@@ -325,7 +327,7 @@ impl Choice {
                 room -= cost;
                 continue;
             }
-            // Nothing that matters less is told in its place.
+            // Nothing less important takes its place.
             room = 0;
             entry.told = false;
             self.coded -= 1;
@@ -336,7 +338,7 @@ impl Choice {
         }
     }
 
-    /// What is said again is left as it was. Returns whether that makes a difference.
+    /// Repeats entities with their last sent values. Returns whether that makes a difference.
     fn repeat(&mut self) -> bool {
         let mut differs = false;
         for entry in self.entries.iter_mut().filter(|entry| entry.again) {
@@ -345,7 +347,7 @@ impl Choice {
         differs
     }
 
-    /// The update came out at this length, which is too long: less of it. Fails if there is nothing more to leave out.
+    /// The update is too long with this length: reduces the content. Fails if there is nothing more to leave out.
     pub fn tighten(&mut self, length: usize, around: &Surroundings<'_>) -> bool {
         self.tries += 1;
         if !self.admits() {
@@ -362,18 +364,19 @@ impl Choice {
         self.refresh.finish(now, !self.short);
     }
 
-    /// Whether something is told that is not said again.
+    /// Whether the update has news besides repeated entities.
     fn admits(&self) -> bool {
         self.entries.iter().any(|entry| entry.told && !entry.again)
     }
 
-    /// What the entities of an update cost that came out at this length, with so many bytes for those that the base has not.
+    /// Learns the cost of entities from an update of this length, of which `fresh_bytes` are for entities that the base
+    /// lacks.
     pub fn learn(&mut self, length: usize, fresh_bytes: usize) {
         self.cost.fresh.learn(fresh_bytes, self.coded_fresh);
         self.cost.known.learn(length.saturating_sub(fresh_bytes), self.coded - self.coded_fresh);
     }
 
-    /// Makes what the view will have. Returns whether something in sight is still unknown to it.
+    /// Builds the snapshot that the view will have. Returns whether an entity in sight is still unknown to the view.
     pub fn build(
         &mut self,
         latest: &Snapshot,
@@ -411,7 +414,7 @@ impl Choice {
         left_out > 0
     }
 
-    /// What is predicted is always told.
+    /// The predicted state is in every update.
     fn build_own(&self, latest: &Snapshot, around: &Surroundings<'_>, target: &mut Snapshot) {
         let (Some(own), Some(known), Some(table)) =
             (around.own, latest.tables.last(), target.tables.last_mut())
@@ -423,7 +426,7 @@ impl Choice {
         table.push(Mark { id: 0, zone: 0, at }).copy_from_slice(own);
     }
 
-    /// Remembers which newcomers did not fit, and since when.
+    /// Remembers which new entities did not fit, and since when.
     fn note_waiting(&mut self, around: &Surroundings<'_>) {
         let Choice { entries, waiting, .. } = self;
         if waiting.is_empty() && !entries.iter().any(Entry::is_left_out) {
@@ -441,7 +444,7 @@ impl Choice {
     }
 }
 
-/// The mark of an entity in a table, for entities that are looked for in the order of their numbers; `at` is its index then.
+/// The mark of an entity in a table. Entities are looked up in ascending order of ids; `at` is the index found.
 fn mark_of<'a>(table: &'a KnownEntities, at: &mut usize, id: u32) -> Option<&'a Mark> {
     while table.marks().get(*at).is_some_and(|mark| mark.id < id) {
         *at += 1;
@@ -449,7 +452,7 @@ fn mark_of<'a>(table: &'a KnownEntities, at: &mut usize, id: u32) -> Option<&'a 
     table.marks().get(*at).filter(|mark| mark.id == id)
 }
 
-/// The zone at a distance, of which the square is given, for who was in one before or not; none if it is out of sight.
+/// The zone at a squared distance, given the zone before; none if the entity is out of sight.
 fn zone_at(edges: &[[f32; 2]], distance: f32, was: Option<u8>) -> Option<u8> {
     if edges.is_empty() {
         return Some(0);

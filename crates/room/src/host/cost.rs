@@ -1,16 +1,16 @@
-//! What entities cost in an update, as seen so far.
+//! Measured cost of entities in an update.
 
-/// What a byte is counted as, so that entities may cost less than one.
+/// The unit of cost: fractions of a byte, so that entities may cost less than one.
 const BYTE: u32 = 256;
-/// No entity is taken to cost less.
+/// The least cost of an entity.
 const LEAST: u32 = BYTE / 16;
 
-/// What so many bytes are counted as.
+/// This many bytes, in units of cost.
 pub(super) fn of_bytes(bytes: usize) -> u64 {
     bytes as u64 * u64::from(BYTE)
 }
 
-/// What entities cost in an update: those that its base has, and those that it has not.
+/// The mean cost of entities in an update: those that its base has, and those that it lacks.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
     pub fresh: Mean,
@@ -18,22 +18,23 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Before anything is known.
+    /// Estimates before anything is measured.
     pub const FIRST: Cost = Cost { fresh: Mean(10 * BYTE), known: Mean(3 * BYTE) };
 
-    /// Of one entity.
+    /// The cost of one entity.
     pub fn of(&self, is_fresh: bool) -> u64 {
         let Mean(cost) = if is_fresh { self.fresh } else { self.known };
         cost.into()
     }
 }
 
-/// What one costs lately.
+/// The recent mean cost of one entity.
 #[derive(Clone, Copy)]
 pub(super) struct Mean(u32);
 
 impl Mean {
-    /// So many had so many bytes. More is believed at once, less half of it: too long an update has to be made again.
+    /// Learns from a number of entities and their bytes. A higher cost is adopted at once, a lower one by half: too
+    /// long an update has to be made again.
     pub fn learn(&mut self, bytes: usize, entities: u32) {
         let seen = u32::try_from(bytes).unwrap_or(u32::MAX).saturating_mul(BYTE).checked_div(entities);
         if let Some(seen) = seen {

@@ -1,4 +1,4 @@
-//! Everyone who shares a view: what they have been sent, what they have, and what they are sent next.
+//! A crew: the members that share a view, the updates in flight to them, their acknowledgements and their next update.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,27 +14,27 @@ use crate::message::{Head, MASK_BITS, MAX_BACK, Report, widen_tick};
 use crate::models::{Family, Models};
 use crate::snapshot::{Layout, Snapshot};
 
-/// Members of a crew: a bit for each.
+/// The most members of a crew: one bit for each.
 pub(crate) const MAX_CREW: usize = 32;
 
-/// Updates that are kept for those who may have them: whoever has not said so for longer is left behind.
+/// The most unacknowledged updates that are kept: a member that has acknowledged none for longer is left behind.
 const MAX_SENT: usize = 40;
 
 /// An update that was sent.
 struct Sent {
     snapshot: Snapshot,
     models: Models,
-    /// Members that have not said that they have it.
+    /// Members that have not acknowledged it.
     missing: u32,
 }
 
-/// The updates that something can still be coded against.
+/// The sent updates that can still serve as a base.
 struct SentUpdates {
-    /// The oldest first: the base, if there is one, and all since.
+    /// Oldest first: the base, if there is one, and all updates since.
     sent: VecDeque<Sent>,
-    /// Whether everybody has the first.
+    /// Whether all members have acknowledged the first.
     known: bool,
-    /// An update in flight that the next ones are coded against all the same.
+    /// An unacknowledged update that serves as the base nevertheless.
     in_flight_base: Option<Tick>,
     spare: Vec<Sent>,
     nothing: Snapshot,
@@ -42,12 +42,12 @@ struct SentUpdates {
 }
 
 impl SentUpdates {
-    /// What was sent last.
+    /// The last sent snapshot.
     fn latest(&self) -> &Snapshot {
         self.sent.back().map_or(&self.nothing, |sent| &sent.snapshot)
     }
 
-    /// What the next update is coded against: the newest update that everybody has, or one in flight.
+    /// The base of the next update: the newest update that all members have acknowledged, or one in flight.
     fn base(&self) -> Option<&Sent> {
         match self.in_flight_base {
             Some(tick) => self.sent.iter().find(|sent| sent.snapshot.tick == tick),
@@ -55,7 +55,7 @@ impl SentUpdates {
         }
     }
 
-    /// Nothing is known to everybody any more.
+    /// Forgets all updates: the next one has no base.
     fn forget(&mut self) {
         self.spare.extend(self.sent.drain(..));
         (self.known, self.in_flight_base) = (false, None);
@@ -71,8 +71,8 @@ impl SentUpdates {
         is_newer
     }
 
-    /// The base was lost in flight: nothing that was sent since the last acknowledged update can be read. Returns when the first
-    /// of that was sent.
+    /// The base was lost in flight: no update sent since the last acknowledged one can be decoded. Returns the tick of
+    /// the first of those.
     fn retreat(&mut self) -> Tick {
         let known = usize::from(self.known);
         let first = self.sent.get(known).map_or(Tick::ZERO, |sent| sent.snapshot.tick);
@@ -81,7 +81,8 @@ impl SentUpdates {
         first
     }
 
-    /// Finds the newest update that everybody has, and gives up what nothing can be coded against any more.
+    /// Finds the newest update that all needed members have acknowledged, and drops those that cannot be a base any
+    /// more.
     fn settle(&mut self, needed: u32) {
         let Some(base) = self.sent.iter().rposition(|sent| sent.missing & needed == 0) else { return };
         self.spare.extend(self.sent.drain(..base));
@@ -90,7 +91,7 @@ impl SentUpdates {
         self.in_flight_base = self.in_flight_base.filter(|base| known.is_none_or(|known| known < *base));
     }
 
-    /// A place for the next one.
+    /// A buffer for the next update.
     fn fresh(&mut self) -> Sent {
         self.spare.pop().unwrap_or_else(|| {
             let (snapshot, models) = (self.nothing.clone(), Models::of(&self.family));
@@ -98,12 +99,12 @@ impl SentUpdates {
         })
     }
 
-    /// What the next update is coded against.
+    /// The base snapshot of the next update, empty if there is none.
     fn known(&self) -> &Snapshot {
         self.base().map_or(&self.nothing, |base| &base.snapshot)
     }
 
-    /// Codes an update against the base. Returns how many bytes tell of entities that the base does not have.
+    /// Encodes an update against the base. Returns how many bytes code entities that the base does not have.
     fn encode(&self, fresh: &mut Sent, out: &mut Vec<u8>) -> usize {
         let base = self.base();
         match base {
@@ -115,18 +116,18 @@ impl SentUpdates {
     }
 }
 
-/// Everyone who shares a view.
+/// The members that share a view.
 pub(crate) struct Crew {
     pub view: ViewId,
     members: [Option<Member>; MAX_CREW],
-    /// Members without whose word nothing is taken for known.
+    /// Members whose acknowledgements are required of a base.
     needed: u32,
     /// The tick of the last update.
     newest: Tick,
     shelf: SentUpdates,
     in_flight: InFlight,
     choice: Choice,
-    /// Lossy events since the last update, coded; each ends where the list says, with its tick.
+    /// Encoded lossy events since the last update; the list has the end and the tick of each.
     events: Vec<u8>,
     event_ends: Vec<(Tick, usize)>,
 }
@@ -153,7 +154,7 @@ impl Crew {
         }
     }
 
-    /// Everyone in it.
+    /// All members.
     pub fn members(&self) -> impl Iterator<Item = Member> + '_ {
         self.members.iter().flatten().copied()
     }
@@ -162,7 +163,7 @@ impl Crew {
         self.members().next().is_none()
     }
 
-    /// Somebody comes. Fails if there is no place. They know nothing yet, so everything is told anew.
+    /// Adds a member. Fails if the crew is full. A new member has no base, so everything is sent again.
     pub fn add(&mut self, member: Member) -> bool {
         let Some(slot) = self.members.iter().position(Option::is_none) else { return false };
         self.members[slot] = Some(member);
@@ -184,7 +185,7 @@ impl Crew {
         self.members.iter().position(|other| *other == Some(member))
     }
 
-    /// A member says what it has: an update and, bit by bit, those before it.
+    /// Handles a member's report: the newest update it received and, bit by bit, those before.
     pub fn on_report(&mut self, member: Member, report: &Report) {
         let Some(slot) = self.slot_of(member) else { return };
         let newest = report.newest.map(|newest| widen_tick(newest, self.newest));
@@ -199,7 +200,7 @@ impl Crew {
 
     fn note_received(&mut self, bit: u32, newest: Tick, mask: u64) {
         if self.needed & bit == 0 {
-            // It was left behind, and is there again.
+            // The member was left behind, and is heard again.
             self.needed |= bit;
             return self.shelf.forget();
         }
@@ -216,7 +217,7 @@ impl Crew {
         self.shelf.settle(self.needed);
     }
 
-    /// Whoever has said nothing for too long is not waited for.
+    /// A member that has acknowledged nothing for too long is not required any more.
     fn leave_behind(&mut self, now: Tick) {
         let shelf = &mut self.shelf;
         let oldest = shelf.sent.front().map_or(now, |sent| sent.snapshot.tick);
@@ -236,13 +237,13 @@ impl Crew {
         }
     }
 
-    /// Something happened that may be lost.
+    /// Adds a lossy event.
     pub fn tell(&mut self, tick: Tick, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.events);
         self.event_ends.push((tick, self.events.len()));
     }
 
-    /// Makes the next update: its coded rest goes into `out`, in place of what was there, and its events into `events`.
+    /// Makes the next update: writes its delta to `out` and its events to `events`, replacing their contents.
     pub fn compose(&mut self, around: &Surroundings<'_>, out: &mut Vec<u8>, events: &mut Vec<u8>) -> Head {
         self.leave_behind(around.tick);
         let mut fresh = self.shelf.fresh();
@@ -257,8 +258,8 @@ impl Crew {
         Head { tick: around.tick, base, partial }
     }
 
-    /// Makes an update that fits, with as much in it as it has room for. Returns whether something in sight is unknown to those
-    /// who have it.
+    /// Encodes an update with as much content as fits. Returns whether an entity in sight is still unknown to the
+    /// members.
     fn fit(&mut self, around: &Surroundings<'_>, fresh: &mut Sent, out: &mut Vec<u8>) -> bool {
         let is_alone = self.members().nth(1).is_none();
         let Crew { shelf, choice, view, in_flight, .. } = self;
@@ -280,13 +281,13 @@ impl Crew {
                 in_flight.take();
                 choice.plan((shelf.latest(), shelf.known()), *view, around, true);
             } else if choice.tighten(out.len(), around) {
-                // With less in it.
+                // Retry with less content.
             } else if !shelf.sent.is_empty() {
-                // What has to be repeated does not fit: begin anew with as much of it as does.
+                // The repeated entities alone do not fit: start again without a base, with as many of them as fit.
                 shelf.forget();
                 choice.plan((shelf.latest(), shelf.known()), *view, around, false);
             } else {
-                // Not even what the view predicts of itself fits.
+                // Not even the predicted state fits.
                 fresh.snapshot.clear();
                 fresh.snapshot.tick = around.tick;
                 shelf.encode(fresh, out);

@@ -1,11 +1,11 @@
-//! What everybody does in a tick, in the order in which it was done, and as the log has it.
+//! Gathers the inputs of a tick from all seats, in the order in which they were made (B10), for the step and the log.
 
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Row, Seat, Tick, canon};
 
 use super::{Host, row_of};
 
-/// An input of a tick, and what decides its place among the others (B10).
+/// An input of a tick, and the key that decides its order among the others (B10).
 pub(super) struct Arrived<I> {
     made_us: i64,
     meant: Tick,
@@ -14,7 +14,7 @@ pub(super) struct Arrived<I> {
 }
 
 impl<G: Hosted> Host<G> {
-    /// Finds out what everybody does in a tick, and in which order it was done.
+    /// Gathers the inputs of a tick from all seats and sorts them.
     pub(super) fn gather(&mut self, tick: Tick) {
         self.inputs.clear();
         self.gather_brought();

@@ -1,16 +1,16 @@
-//! Who is near: entities in cells, so that an eye looks into a few of them and not at everything.
+//! Spatial grid: entities in cells, so that a query for nearby entities looks at a few cells only.
 
 use alloc::vec::Vec;
 
 use sametick_sim::replica::Table;
 
-/// Cells along a side, at most: more than the eyes of a crowded room need.
+/// The most cells along a side: more than a crowded room needs.
 const MAX_SIDE: usize = 64;
 
-/// The entities of one kind, by where they are.
+/// The entities of one kind by position.
 #[derive(Default)]
 pub(crate) struct Grid {
-    /// The two axes along which the entities are spread most.
+    /// The two axes of largest extent.
     axes: [usize; 2],
     low: [f32; 2],
     cell: f32,
@@ -69,7 +69,7 @@ impl Grid {
         }
         self.items.clear();
         self.items.resize(self.starts[cells] as usize, 0);
-        // Each start moves on to the next one's as its cell fills, and is moved back afterwards.
+        // Each start moves to the next one's as its cell fills, and is moved back afterwards.
         for (index, place) in places() {
             let cell = self.cell_of(place);
             self.items[self.starts[cell] as usize] = index;
@@ -84,12 +84,12 @@ impl Grid {
         y * self.sides[0] + x
     }
 
-    /// The cast takes what is below the first cell, and what is no number, into the first.
+    /// The cast puts coordinates below the first cell, and NaN, into the first.
     fn coordinate(&self, axis: usize, at: f32) -> usize {
         (((at - self.low[axis]) / self.cell) as usize).min(self.sides[axis] - 1)
     }
 
-    /// Finds the indices of all entities that are nowhere, or whose cell is within `reach` of the eye.
+    /// Finds the indices of all entities without a position, and of those whose cell is within `reach` of the eye.
     pub fn near(&self, eye: Option<[f32; 3]>, reach: f32, found: &mut Found) {
         found.clear(self.nowhere.len() + self.items.len());
         found.add(&self.nowhere);
@@ -106,12 +106,12 @@ impl Grid {
     }
 }
 
-/// Indices of entities: found in any order, told in theirs.
+/// A set of entity indices: added in any order, iterated in ascending order.
 #[derive(Default)]
 pub(crate) struct Found(Vec<u64>);
 
 impl Found {
-    /// None of so many.
+    /// Clears the set, for a number of entities.
     fn clear(&mut self, of: usize) {
         self.0.clear();
         self.0.resize(of.div_ceil(64), 0);
@@ -123,7 +123,7 @@ impl Found {
         }
     }
 
-    /// The indices, lowest first.
+    /// The indices in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0u32..).zip(&self.0).flat_map(|(at, word)| {
             let mut rest = *word;
@@ -150,7 +150,7 @@ mod tests {
     static KINDS: &[Kind] = &[Dot::KIND];
 
     #[test]
-    fn nobody_near_is_missed() {
+    fn no_near_entity_is_missed() {
         for seed in 0..200 {
             let mut rng = Rng::new(seed);
             let mut scene = Scene::new(KINDS);

@@ -1,28 +1,28 @@
-//! When an update may be coded against one that has not been acknowledged.
+//! Decides when an update may be coded against a base that has not been acknowledged.
 
 use sametick_sim::Tick;
 
-/// How many updates in flight may become a base one after the other: enough to tell a joiner of a few thousand entities.
+/// The most consecutive updates whose base is in flight: enough to send a few thousand entities to a joining member.
 const MOST: u32 = 32;
 
-/// One more may after so many updates. If there is always more to tell than fits, that is one a second or less: what its loss
-/// costs, a round trip without updates, is seldom seen then.
+/// The bucket gains one token per this many updates. If there is always more to send than fits, that is one a second or
+/// less, so that the cost of a lost base, a round trip without updates, is rare.
 const REFILL_EVERY: u32 = 32;
 
-/// When an update may be coded against one that has not been acknowledged.
+/// Decides when an update may be coded against a base that has not been acknowledged.
 ///
-/// Updates are coded against what was acknowledged, so that any of them may be lost, and each repeats everything since. While
-/// there is more to tell than fits, that lets through one update of news for each round trip. Coded against the update before
-/// it, every update has news; but if one is lost, those after it cannot be read, and the view sees nothing new for a round trip.
-/// So this is for a view that joins, or has been away, for one member only, of whom fewer are lost than of several, and
-/// a token bucket limits it.
+/// Updates are normally coded against an acknowledged base, so that any of them may be lost, and each repeats all
+/// changes since. While there is more to send than fits, only one update per round trip then has news. Coded against
+/// the update before it, every update has news; but after a loss the following ones cannot be decoded, and the view
+/// gets nothing new for a round trip. So this is for a view that joins or returns, with only one member, since a loss
+/// is more likely among several, and a token bucket limits it.
 pub(super) struct InFlight {
     left: u32,
     /// Updates since the bucket was last refilled.
     updates: u32,
-    /// The member has been heard since nothing was known to it.
+    /// A report of the member has arrived since it was last without a base.
     heard: bool,
-    /// What the last report said is newest.
+    /// The newest update according to the last report.
     reported: Option<Tick>,
     retreat: Option<Retreat>,
 }
@@ -30,9 +30,9 @@ pub(super) struct InFlight {
 /// The base was lost, and updates are coded against an older one.
 #[derive(Clone, Copy)]
 struct Retreat {
-    /// The last update that was coded against what was lost.
+    /// The last update that was coded against the lost base.
     last: Tick,
-    /// Reports of those may arrive until then.
+    /// Reports about such updates may arrive until then.
     until: Tick,
 }
 
@@ -42,7 +42,7 @@ impl InFlight {
         InFlight { left: MOST, updates: 0, heard: true, reported: None, retreat: None }
     }
 
-    /// Another update is made.
+    /// Counts an update.
     pub fn pass(&mut self) {
         self.updates += 1;
         if self.updates >= REFILL_EVERY {
@@ -51,24 +51,24 @@ impl InFlight {
         }
     }
 
-    /// Whether an update in flight may be a base. To one who is not heard nothing would arrive that it could be read with.
+    /// Whether an update in flight may be the base. Without reports from the member its base might never have arrived.
     pub fn is_allowed(&self) -> bool {
         self.left > 0 && self.heard
     }
 
-    /// An update in flight is a base.
+    /// Consumes a token: an update in flight becomes the base.
     pub fn take(&mut self) {
         self.left -= 1;
     }
 
-    /// The member has not been heard for too long: it is told everything anew.
+    /// No report has arrived for too long: the member has no base any more.
     pub fn lose(&mut self) {
         (self.heard, self.retreat) = (false, None);
     }
 
-    /// Takes in what a report says is newest, and says whether the member has received something that it could not read: a view
-    /// reports after every update that it receives, and has nothing newer than before if it could not read it. `now` is the
-    /// tick of the last update.
+    /// Handles the newest update of a report, and returns whether the member received an update that it could not
+    /// decode: a view reports after every update it receives, and its newest update does not advance if it could not
+    /// decode it. `now` is the tick of the last update.
     pub fn on_report(&mut self, newest: Option<Tick>, now: Tick) -> bool {
         if !core::mem::replace(&mut self.heard, true) {
             self.left = MOST;
@@ -80,7 +80,8 @@ impl InFlight {
         same && self.retreat.is_none()
     }
 
-    /// What was sent since `first` cannot be read, as the host learns when it has sent an update of `now`: a round trip later.
+    /// Updates since `first` cannot be decoded. The host learns this a round trip later, when it has sent the update of
+    /// `now`.
     pub fn retreat(&mut self, first: Tick, now: Tick) {
         let round_trip = now.ticks_since(first);
         self.retreat = Some(Retreat { last: now, until: now + round_trip + round_trip / 4 + 2 });
@@ -98,7 +99,7 @@ mod tests {
         assert!(!in_flight.on_report(Some(Tick(11)), Tick(20)), "both could be read");
         assert!(in_flight.on_report(Some(Tick(11)), Tick(21)), "something after the second could not");
         in_flight.retreat(Tick(12), Tick(21));
-        // What was sent before that is still arriving.
+        // Reports on updates that were sent before still arrive.
         for now in 22..31 {
             assert!(!in_flight.on_report(Some(Tick(11)), Tick(now)));
         }
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_not_heard_is_told_what_it_can_read_by_itself() {
+    fn a_silent_member_gets_no_base_in_flight() {
         let mut in_flight = InFlight::new();
         (0..MOST).for_each(|_| in_flight.take());
         assert!(!in_flight.is_allowed());

@@ -1,4 +1,4 @@
-//! Who comes, who goes, and who comes back.
+//! Members that join, leave and rejoin.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -15,20 +15,20 @@ use super::crew::Crew;
 use super::{Clock, CrewId, Host, Output, SeatSlot, Who};
 use crate::message::{Join, Seated, ToView, Welcome};
 
-/// So many may only look on: fewer than the crews of a view have places.
+/// The most spectators: fewer than the crews of a view have places.
 pub const MAX_WATCHERS: usize = 1_024;
 
-/// What an old link is told when its player has come back over another.
+/// The reason given to an old link whose player has rejoined over another.
 pub const CAME_BACK: &str = "you have come back over another connection";
 
-/// What somebody is told for whom there is no seat.
+/// The reason given to a member for whom there is no seat.
 pub const ROOM_IS_FULL: &str = "the room is full";
 
-/// What a client is told that asked to come back or be refused, where it cannot come back.
+/// The reason given to a client with `must_resume` that cannot resume.
 pub const NOT_RESUMED: &str =
     "this claim brings nobody back: it was used before, is of another room, or the seat was given away";
 
-/// The view of everybody who only looks.
+/// The view that all spectators share.
 pub const WATCHERS: ViewId = ViewId(u16::MAX);
 
 impl<G: Hosted> Host<G> {
@@ -81,7 +81,7 @@ impl<G: Hosted> Host<G> {
         Ok(())
     }
 
-    /// Where somebody who comes sits, and nobody else any more.
+    /// The seat of a joining member; from now on it is taken.
     fn place_for(&mut self, member: Member, join: &Join) -> Result<Option<Seat>, &'static str> {
         if join.watch {
             return self.place_to_look();
@@ -107,7 +107,8 @@ impl<G: Hosted> Host<G> {
         Ok(Some(seat))
     }
 
-    /// Somebody has come back before their last link was found to be dead: for the game nothing has happened.
+    /// A player has rejoined before the previous link was found dead: the seat is handed over, and the game is not
+    /// told.
     pub(super) fn hand_over(&mut self, old: Member, seat: Seat, member: Member, player: Option<PlayerId>) {
         self.who.remove(&old);
         self.disembark(old);
@@ -117,13 +118,13 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Nowhere, if there is room for another who only looks.
+    /// A place without a seat, if there is room for another spectator.
     pub(super) fn place_to_look(&self) -> Result<Option<Seat>, &'static str> {
         let watchers = self.who.values().filter(|who| who.seat.is_none()).count();
-        if watchers < MAX_WATCHERS { Ok(None) } else { Err("too many look on already") }
+        if watchers < MAX_WATCHERS { Ok(None) } else { Err("the room has too many spectators already") }
     }
 
-    /// A seat waits for somebody who was there before this host was.
+    /// Reserves a seat for a player who was there before this host started.
     pub(super) fn hold(&mut self, seat: Seat, player: PlayerId, for_us: u64) {
         if seat.index() < self.seat_slots.len() {
             let until = self.now.plus_micros(for_us);
@@ -134,7 +135,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Whoever left a seat in this very tick and is back already has never gone. Returns whether it is so.
+    /// A player who left a seat in this very tick and is back already has never left. Returns whether that is the case.
     fn stay(&mut self, seat: Seat, member: Member, player: Option<PlayerId>, claim: Option<Claim>) -> bool {
         let hold = self
             .keeping
@@ -152,8 +153,8 @@ impl<G: Hosted> Host<G> {
         true
     }
 
-    /// Where somebody sits still, by who they are or by their claim. A claim alone gives nobody the seat of somebody else who is
-    /// known.
+    /// The seat on which a player still sits, by identity or by claim. A claim alone does not give access to the seat
+    /// of another known player.
     fn seat_of(&self, player: Option<PlayerId>, claim: Option<Claim>) -> Option<(Member, Seat)> {
         let is_claimed = |member: Member| claim.is_some_and(|claim| self.claims.is_good(&claim, member));
         let its = |member: Member, who: &Who| match who.player {
@@ -164,13 +165,13 @@ impl<G: Hosted> Host<G> {
         Some((*member, who.seat?))
     }
 
-    /// Where whoever comes back sat, and what was kept of them then.
+    /// The reserved seat of a returning player, and the state saved when the player left.
     fn hold_of(&self, player: Option<PlayerId>, claim: Option<Claim>) -> Option<(Seat, Vec<u8>)> {
         let is_claimed = |member: Member| claim.is_some_and(|claim| self.claims.is_good(&claim, member));
         self.keeping.holds.find(player, is_claimed).map(|hold| (hold.seat, hold.kept.clone()))
     }
 
-    /// Takes somebody into the crew of a view; into another one of it if that is full.
+    /// Adds a member to a crew of the view, to another one if the first is full.
     fn board(&mut self, member: Member, view: ViewId) -> CrewId {
         for number in 0..=u8::MAX {
             let id = (view, number);
@@ -206,7 +207,7 @@ impl<G: Hosted> Host<G> {
         {
             seat_slot.leaving = Some(why);
             if seat_slot.joined {
-                // The log has to know whom it speaks of, though they are gone before their first tick.
+                // The log needs the player's identity even though the player leaves before the first tick.
                 self.outbox.push_bare(Output::Record(Record::Joined {
                     tick: self.tick.next(),
                     seat,
@@ -219,7 +220,7 @@ impl<G: Hosted> Host<G> {
         self.say_to_others(member, &ToView::Went(seat));
     }
 
-    /// The seat of somebody who has gone waits for them, unless they were thrown out.
+    /// Reserves the seat of a player who left, unless the player was kicked.
     fn hold_for(&mut self, member: Member, seat: Seat, player: Option<PlayerId>, why: Leaving) {
         let kept = self.keeping.waiting_for(seat).unwrap_or_else(|| self.kept_of(seat));
         self.keeping.vacate(seat);
@@ -232,7 +233,7 @@ impl<G: Hosted> Host<G> {
         self.keeping.holds.push(Hold { seat, member: Some(member), player, until, is_firm, kept });
     }
 
-    /// Players who were there before the host was, and have had time enough to come back, leave in the next tick.
+    /// Absent players of before the restart whose time to rejoin is over leave in the next tick.
     pub(super) fn let_absent_go(&mut self) {
         if self.now < self.absent_until {
             return;
@@ -242,7 +243,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Says for the log who comes and goes in the next tick.
+    /// Records for the log which players join and leave in the next tick.
     pub(super) fn record_comings_and_goings(&mut self, tick: Tick) {
         for (seat, seat_slot) in (0..).map(Seat).zip(&self.seat_slots) {
             let Some(seat_slot) = seat_slot else { continue };
@@ -256,7 +257,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// After a tick nobody has just come, and who was going has gone.
+    /// After a tick, joins are no longer new, and leaving players have left.
     pub(super) fn clear_seat_slots(&mut self) {
         for seat_slot in &mut self.seat_slots {
             match seat_slot {
@@ -267,7 +268,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Whoever shares another view from now on is told everything of that.
+    /// A member whose view has changed moves to another crew, without a base.
     pub(super) fn follow_views(&mut self) {
         for seat_slot in 0..self.seat_slots.len() {
             let seat = Seat(seat_slot as u16);

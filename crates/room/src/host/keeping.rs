@@ -1,4 +1,4 @@
-//! What outlives the room: what is to be kept of it, and what is brought back into it.
+//! Saved state that outlives the room: what has to be saved, and what is loaded into the game.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -11,53 +11,53 @@ use sametick_wire::identity::PlayerId;
 
 use super::{Host, Output};
 
-/// So much is brought into one tick; what is more comes in the next ones.
+/// The most bytes of saved state loaded in one tick; the rest follows in the next ticks.
 const MAX_BROUGHT: usize = 32 << 10;
 
-/// How often it is said at least who sits where, also of players of whom nothing has changed or nothing is kept: by this the driver
-/// knows after a crash for whom a seat waits, and since when.
+/// How often at least each seated player is reported, also players with nothing to save or no changes: after a crash
+/// the driver knows from this for whom a seat is reserved, and since when.
 pub const SEATS_SAID_EVERY_US: u64 = 5_000_000;
 
-/// What is known of somebody before they join: from whoever drives the host.
+/// The identity of a player who has not joined yet, and the player's saved state: given by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownPlayer<'a> {
-    /// Who they are.
+    /// The player.
     pub player: PlayerId,
-    /// Where they sat, if that is to be theirs again.
+    /// The assigned seat if `is_firm`; otherwise the player's previous seat, if the player is to have it again.
     pub seat: Option<Seat>,
-    /// That seat and no other, whoever sits there; with none they only look, whatever they ask for. Over an earlier link they do not
-    /// take part any more.
+    /// Whether the seat is assigned, overriding `Join`: another player on it has to leave, and without a seat the
+    /// player is a spectator. The player's earlier link is closed.
     pub is_firm: bool,
-    /// What was kept of them here; empty if nothing.
+    /// The player's saved state in this room; empty if none.
     pub kept: &'a [u8],
-    /// What was kept of their character, as it is brought into the game; empty if nothing.
+    /// The saved state of the player's character, as loaded into the game; empty if none.
     pub character: &'a [u8],
 }
 
-/// Something that is to be kept. The bytes are in the buffer that was given.
+/// Something to be saved. The bytes are in the buffer passed to [`Host::poll_output`](super::Host::poll_output).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keepable {
-    /// Of a player.
+    /// The state of a player.
     Player {
-        /// Who.
+        /// The player.
         player: PlayerId,
-        /// Where they sit.
+        /// The player's seat.
         seat: Seat,
-        /// What they were like after this tick.
+        /// The tick of the state.
         tick: Tick,
     },
-    /// Of a player's character.
+    /// The state of a player's character.
     Character {
-        /// Whose.
+        /// The player.
         player: PlayerId,
     },
     /// A part of the place.
     Part(u32),
-    /// A part of the place is gone; there are no bytes.
+    /// A part of the place is gone; without bytes.
     Gone(u32),
 }
 
-/// Somebody who is about to join.
+/// A known player who is about to join.
 struct Guest {
     player: PlayerId,
     seat: Option<Seat>,
@@ -66,10 +66,10 @@ struct Guest {
     character: Vec<u8>,
 }
 
-/// What was last said of a seat.
+/// What was last saved for a seat.
 #[derive(Clone, Default)]
 struct Last {
-    /// When it was last said who sits there.
+    /// When the seated player was last reported.
     said_at: Option<Time>,
     player: Vec<u8>,
     character: Vec<u8>,
@@ -79,7 +79,7 @@ struct Last {
 pub(super) struct Keeping {
     guests: BTreeMap<Member, Guest>,
     pub holds: Holds,
-    /// What was to be kept of those who sat somewhere before the host was, for whoever is given their seat within this time.
+    /// The state of the absent players of before the restart, for the player who is assigned the seat within this time.
     pub absent: Vec<(Seat, Time, Vec<u8>)>,
     brought: VecDeque<(Whose, Vec<u8>)>,
     last: Vec<Last>,
@@ -106,23 +106,23 @@ impl Keeping {
         self.brought.push_back((whose, bytes.to_vec()));
     }
 
-    /// What is kept of the place: what does not stand any more when it is first looked for has gone since.
+    /// Remembers the saved parts of the place: parts that are missing at the first comparison are gone.
     pub fn remember(&mut self, parts: &[u8]) {
         parts_in(parts).for_each(|(number, part)| self.parts.put(number, part));
     }
 
-    /// Whoever is about to join, and where they sat.
+    /// The player who is about to join over this link, and that player's previous seat.
     pub fn expected(&self, member: Member) -> Option<(PlayerId, Option<Seat>)> {
         self.guests.get(&member).map(|guest| (guest.player, guest.seat))
     }
 
-    /// The same for whoever has no say in where they sit.
+    /// The player and seat that the driver assigned to this link.
     pub fn assigned(&self, member: Member) -> Option<(PlayerId, Option<Seat>)> {
         self.guests.get(&member).filter(|guest| guest.is_firm).map(|guest| (guest.player, guest.seat))
     }
 
-    /// Somebody has sat down as if for the first time; what is known of them comes with them. What the room has kept itself is newer
-    /// than anything else.
+    /// A player has taken a seat without being handed over; the saved state is loaded. State held by the room itself is
+    /// newer than any other.
     pub fn seat(&mut self, member: Member, seat: Seat, held: Option<Vec<u8>>) {
         self.holds.clear(seat);
         self.vacate(seat);
@@ -136,7 +136,7 @@ impl Keeping {
         }
     }
 
-    /// What has not come into the game yet of whoever sits there.
+    /// The state of the seated player that has not been loaded into the game yet.
     pub fn waiting_for(&self, seat: Seat) -> Option<Vec<u8>> {
         let its = self.brought.iter().find(|(whose, _)| *whose == Whose::Player(seat));
         its.map(|(_, bytes)| bytes.clone())
@@ -146,7 +146,7 @@ impl Keeping {
         self.brought.iter().any(|(whose, _)| whose.seat() == Some(seat))
     }
 
-    /// Nobody is there any more for whom something was brought.
+    /// The seat was left: state not yet loaded for it is dropped.
     pub fn vacate(&mut self, seat: Seat) {
         self.brought.retain(|(whose, _)| whose.seat() != Some(seat));
         if let Some(last) = self.last.get_mut(seat.index()) {
@@ -160,14 +160,14 @@ impl Keeping {
 }
 
 impl<G: Hosted> Host<G> {
-    /// Remembers what is to be kept of those who sat there before the host was.
+    /// Remembers the state of the absent players of before the restart.
     pub(super) fn keep_absent(&mut self, taken: &[Seat]) {
         let until = self.now.plus_micros(self.config.hold_us);
         let kept = taken.iter().map(|seat| (*seat, until, self.kept_of(*seat))).collect();
         self.keeping.absent = kept;
     }
 
-    /// What comes into the next tick from outside.
+    /// Gathers the saved state that is loaded in the next tick.
     pub(super) fn gather_brought(&mut self) {
         let mut taken = 0;
         while let Some((whose, bytes)) =
@@ -178,7 +178,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Once a second, says what has changed of everything that is kept.
+    /// Once a second, outputs all changed state that is to be saved.
     pub(super) fn keep(&mut self) {
         if !self.tick.0.is_multiple_of(G::RATE.per_second()) {
             return;
@@ -205,7 +205,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Says what has changed of somebody, and that this is all.
+    /// Outputs a member's changed state, then `Kept`.
     pub(super) fn keep_member(&mut self, member: Member) {
         if let Some(seat) = self.who.get(&member).and_then(|who| who.seat) {
             self.keep_seat(seat);
@@ -213,14 +213,14 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Says what has changed of whoever sits there, if it is known who that is.
+    /// Outputs the changed state of a seated player, if the player is known.
     pub(super) fn keep_seat(&mut self, seat: Seat) -> bool {
         let seat_slot =
             self.seat_slots.get(seat.index()).and_then(Option::as_ref).filter(|seat_slot| !seat_slot.joined);
         let who = seat_slot.and_then(|seat_slot| self.who.get(&seat_slot.member));
         let Some(player) = who.and_then(|who| who.player) else { return false };
         if self.keeping.is_bringing(seat) {
-            // The game does not know yet what was kept: its own idea of the player must not replace that.
+            // The saved state is not loaded into the game yet: the game's state of the player must not replace it.
             return false;
         }
         let (now, tick) = (self.now, self.tick);
@@ -244,7 +244,7 @@ impl<G: Hosted> Host<G> {
         put(&mut self.outbox, Keepable::Character { player }, scratch, &mut last.character, false) || is_said
     }
 
-    /// What is kept of whoever sits there, as it is now.
+    /// The current state to save for a seat.
     pub(super) fn kept_of(&self, seat: Seat) -> Vec<u8> {
         let mut kept = Vec::new();
         self.state.keep(seat, &mut kept);
@@ -252,7 +252,7 @@ impl<G: Hosted> Host<G> {
     }
 }
 
-/// Says what is to be kept if it has changed, or if it is to be said `again` in any case. Returns whether it was said.
+/// Outputs a state to be saved if it has changed, or if `again` is set. Returns whether it was output.
 fn put(
     outbox: &mut super::Outbox<Output>,
     what: Keepable,

@@ -1,24 +1,26 @@
-//! Whether entities that an update repeats are told as they are now, while others do not fit.
+//! Decides whether repeated entities are sent with their current values while other entities do not fit.
 
 use sametick_sim::Tick;
 
-/// For so many round trips repeated entities are refreshed although updates have not room for all: each makes them cheaper.
+/// The number of round trips for which repeated entities are refreshed without room for all: refreshing makes them
+/// cheaper.
 const PATIENCE: u32 = 8;
-/// Then they are not refreshed for so many round trips; twice as many each time, up to the second number.
+/// Then they are not refreshed for this many round trips; twice as many each time, up to the second number.
 const PAUSES: [u32; 2] = [32, 512];
 
-/// Whether entities that an update repeats are told as they are now, while others do not fit.
+/// Decides whether repeated entities are sent with their current values while other entities do not fit.
 ///
-/// Everything that was said since the base is in every update, as any of them may be lost. To tell it as it is now costs no more
-/// than to repeat it, and keeps what is known of motions fresh, so that the next update costs less and has room for others.
-/// Otherwise a full update leaves no room for anything new until it is acknowledged, everything is some round trips old, and so
-/// costs too much to ever get better.
+/// Every update contains all changes since the base, as any update may be lost. Sending the current values costs no
+/// more than repeating old ones, and keeps the motion models current, so that the next update is smaller and has room
+/// for others. Otherwise a full update leaves no room for news until it is acknowledged, all values are some round
+/// trips old, and updates stay too expensive to improve.
 ///
-/// But what is refreshed never leaves the update. If that does not make room for all, there is more to tell than ever fits: then
-/// entities are repeated as they were, leave the update when they are acknowledged, and others have their turn.
+/// But a refreshed entity never leaves the update. If refreshing does not make room for all, there is permanently too
+/// much to send: then entities are repeated with their old values, leave the update when they are acknowledged, and
+/// others take their turn.
 #[derive(Default)]
 pub(super) struct Refresh {
-    /// The last update that had room for all.
+    /// The last update that had room for everything.
     whole: Tick,
     round_trip: Option<u32>,
     pause_ticks: u32,
@@ -26,7 +28,7 @@ pub(super) struct Refresh {
 }
 
 impl Refresh {
-    /// Another update is made, with a base so many ticks ago. Nothing leaves an update before something is acknowledged.
+    /// Begins an update whose base is this many ticks old. Nothing leaves an update before an acknowledgement.
     pub fn begin(&mut self, now: Tick, base_age: Option<u32>) {
         self.round_trip = base_age;
         if base_age.is_none() {
@@ -34,7 +36,7 @@ impl Refresh {
         }
     }
 
-    /// Whether repeated entities are refreshed in an update that has not room for all.
+    /// Whether repeated entities are refreshed in an update that does not have room for everything.
     pub fn is_on(&mut self, now: Tick) -> bool {
         let ticks = |round_trips: u32| round_trips.saturating_mul(self.round_trip.unwrap_or(u32::MAX));
         if now < self.paused_until {
@@ -49,7 +51,7 @@ impl Refresh {
         false
     }
 
-    /// An update is sent. Had it room for all?
+    /// Ends an update, and records whether it had room for everything.
     pub fn finish(&mut self, now: Tick, is_whole: bool) {
         if is_whole {
             (self.whole, self.pause_ticks, self.paused_until) = (now, 0, Tick::ZERO);

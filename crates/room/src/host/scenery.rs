@@ -1,4 +1,4 @@
-//! The scene as it is, and since when each entity has been as it is: one comparison a tick, whoever looks.
+//! The current scene, and since when each entity is unchanged: computed once per tick for all views.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -6,7 +6,7 @@ use core::mem;
 use sametick_sim::Tick;
 use sametick_sim::replica::{Hosted, Scene, Table};
 
-/// The scene of the last tick that was looked at.
+/// The scene of the last tick that was read.
 pub(crate) struct Scenery {
     now: Scene,
     before: Scene,
@@ -26,7 +26,7 @@ impl Scenery {
         }
     }
 
-    /// Looks at a state.
+    /// Reads the scene of a state.
     pub fn look<G: Hosted>(&mut self, tick: Tick, state: &G) {
         mem::swap(&mut self.now, &mut self.before);
         mem::swap(&mut self.since, &mut self.since_before);
@@ -43,7 +43,7 @@ impl Scenery {
         &self.now.tables()[kind]
     }
 
-    /// Since when the entity of a kind at an index has been as it is.
+    /// Since when the entity of a kind at an index is unchanged.
     pub fn since(&self, kind: usize, index: usize) -> Tick {
         self.since[kind][index]
     }

@@ -1,4 +1,4 @@
-//! Somebody on a seat: inputs that wait for their tick, and when they were made.
+//! The state of a taken seat: queued inputs, and estimates of when they were made.
 
 use alloc::collections::VecDeque;
 
@@ -11,42 +11,42 @@ use sametick_wire::inputs::Opaque;
 
 use crate::message::{PaceHead, RTT_UNIT_US, Report};
 
-/// Whoever sat on a seat before the host was: no link has this number.
+/// The member id of an absent player of before a restart: no link has this number.
 pub(super) const ABSENT: Member = Member(u64::MAX);
 
-/// Inputs this far ahead of the present tick are not kept: more than two seconds at 30 Hz.
+/// Inputs further ahead of the present tick than this are dropped: more than two seconds at 30 Hz.
 const MAX_AHEAD: u32 = 64;
 
-/// An input is never taken to be older than this when its place among others is found, whatever its player's clock says.
+/// The greatest age of an input for ordering, whatever the player's clock says.
 const MAX_AGE_US: i64 = 250_000;
 
-/// The shortest transit is forgotten after this long, twice over: clocks drift.
+/// The estimate of the shortest transit is discarded after one to two spans of this length: clocks drift.
 const REMEMBERED_US: u64 = 10_000_000;
 
-/// A unit of slack in reports.
+/// The unit of slack in reports.
 const SLACK_UNIT_US: i64 = 32;
 
-/// What is known of a player's clock.
+/// An estimate of a player's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     last: Option<Reading>,
-    /// The quickest report of the present span of time, and of the one before.
+    /// The quickest report of the current span, and of the one before.
     quickest: [Option<Quickest>; 2],
     span_began: Time,
 }
 
-/// A report that took least: what it says of how the clocks differ is least blurred by the network.
+/// The report with the shortest transit: network jitter blurs its clock difference least.
 #[derive(Clone, Copy, Debug)]
 struct Quickest {
-    /// Our clock when it came, less theirs when it was sent.
+    /// Host clock on arrival minus player clock on sending.
     taken_us: i64,
-    /// The same without the way here, as long as that was then: a path that becomes longer does not change it.
+    /// The same without the transit time measured then: a later change of the path's length does not affect it.
     apart_us: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// Their clock, with the bits that reports leave out.
+    /// The player's clock, with the high bits that reports leave out.
     clock_us: i64,
     low: u32,
     tick: Tick,
@@ -73,7 +73,7 @@ impl Clock {
         }
     }
 
-    /// When the input for a tick was made, by our clock as far as can be told; never in the future, nor long ago.
+    /// The estimated time on the host clock at which the input of a tick was made; never in the future, nor long ago.
     pub fn made_us(&self, now: Time, rate: TickRate, tick: Tick) -> i64 {
         let now_us = now.as_micros() as i64;
         let quickest = self.quickest.iter().flatten().min_by_key(|quickest| quickest.taken_us);
@@ -83,14 +83,14 @@ impl Clock {
     }
 }
 
-/// Somebody on a seat.
+/// The state of a taken seat.
 pub(crate) struct SeatSlot {
     pub member: Member,
-    /// Who that is, if it is known.
+    /// The player, if known.
     pub player: Option<PlayerId>,
-    /// Has just sat down: the next tick is the first.
+    /// The player has just joined: the next tick is the first.
     pub joined: bool,
-    /// Is gone after the next tick.
+    /// The player leaves after the next tick.
     pub leaving: Option<Leaving>,
     queue: VecDeque<(Tick, Opaque)>,
     /// The newest tick that an input came for.
@@ -113,23 +113,23 @@ impl SeatSlot {
         }
     }
 
-    /// Of a player who sat there before the host was, and has not come back yet.
+    /// The slot of a player from before a restart who has not come back yet.
     pub fn absent() -> SeatSlot {
         SeatSlot { joined: false, ..SeatSlot::new(ABSENT, None) }
     }
 
-    /// Whether its player was there before the host was, and has not come back yet.
+    /// Whether the player was there before a restart and has not come back yet.
     pub fn is_absent(&self) -> bool {
         self.member == ABSENT
     }
 
-    /// Whether its player can take it again as if they had never gone: the game has not been told that they left. Of a player who has
-    /// not even sat for a tick the log knows already that they came and went.
+    /// Whether the player can take the seat again as if never gone: the game has not been told of the departure. A
+    /// player who left before the first tick is excluded: the log has that player's join and departure already.
     pub fn can_be_taken_again(&self) -> bool {
         !self.joined && (self.leaving.is_some() || self.is_absent())
     }
 
-    /// An input has arrived for a tick; `present` is the last that was stepped, `slack_us` how long before its time it is.
+    /// Queues an input for a tick; `present` is the last stepped tick, `slack_us` how early the input arrived.
     pub fn push(&mut self, present: Tick, tick: Tick, input: Opaque, slack_us: i64) {
         if tick <= self.newest || tick.ticks_since(present) > MAX_AHEAD {
             return;
@@ -140,7 +140,7 @@ impl SeatSlot {
         *least = slack_us.min(*least);
     }
 
-    /// What the seat does in a tick, and the tick it was meant for. Inputs that came too late for theirs count now.
+    /// The seat's input in a tick, and the tick it was meant for. An input that came too late for its tick is used now.
     pub fn take<G: Hosted>(&mut self, tick: Tick) -> Option<(Tick, G::Input)> {
         let mut taken: Option<(Tick, G::Input)> = None;
         while let Some((meant, input)) = self.queue.pop_front_if(|(meant, _)| *meant <= tick) {
@@ -157,7 +157,7 @@ impl SeatSlot {
         taken
     }
 
-    /// How inputs have arrived since this was last asked for.
+    /// How inputs have arrived since the last call.
     pub fn pace(&mut self) -> PaceHead {
         let slack = self
             .least_slack_us
@@ -166,13 +166,13 @@ impl SeatSlot {
         PaceHead { slack, omissions: self.omissions }
     }
 
-    /// Inputs that were missing so far.
+    /// The number of missing inputs so far.
     pub fn omissions(&self) -> u32 {
         self.omissions
     }
 }
 
-/// The slack of a report in microseconds.
+/// A report's slack in microseconds.
 pub(crate) fn slack_us(slack: i16) -> i32 {
     i32::from(slack) * SLACK_UNIT_US as i32
 }
@@ -181,9 +181,9 @@ pub(crate) fn slack_us(slack: i16) -> i32 {
 mod tests {
     use super::*;
 
-    /// Whoever's line becomes longer has not acted earlier than others for that.
+    /// A player whose network path becomes longer gains no earlier place in the order.
     #[test]
-    fn when_an_input_was_made_does_not_depend_on_how_long_the_path_has_become() {
+    fn input_order_does_not_depend_on_path_length() {
         let rate = TickRate::hz(30);
         let mut clock = Clock::default();
         for (sent_ms, one_way_ms) in [(0, 10), (100, 12), (200, 10), (5_000, 110), (5_100, 110)] {

@@ -1,4 +1,4 @@
-//! What views are told after a tick: what happened, and what has changed for them.
+//! Sends the events of a tick, and updates to the views whose turn it is.
 
 use sametick_sim::replica::{Audience, Entity, Hosted, Promise, Told, ViewId};
 use sametick_sim::{Tick, TickRate};
@@ -11,14 +11,14 @@ use super::choice::Surroundings;
 use super::{Host, Output};
 use crate::message::{MAX_EVENT, ToView, put_pace, put_update};
 
-/// Bytes of a message that are not the coded rest of an update: its heads.
+/// Bytes of a message besides the coded delta of an update: its headers.
 const HEADS: usize = 20;
 
-/// The least bytes of an update: one that tells of nothing always fits, with a bit for each kind of entity.
+/// The smallest budget: an update without changes always fits, with a bit for each kind of entity.
 const MIN_BUDGET: usize = 32;
 
 impl<G: Hosted> Host<G> {
-    /// Tells of what happened in the last step.
+    /// Sends the events of the last step.
     pub(super) fn tell_events(&mut self) {
         self.events.clear();
         self.state.events(&mut self.events);
@@ -55,7 +55,7 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Tells every view whose turn it is what has changed for it. Their turns are spread over the ticks.
+    /// Sends an update to every view whose turn it is. Turns are spread over the ticks.
     pub(super) fn tell_views(&mut self) {
         let tick = self.tick;
         self.tellings = self.tellings.next();
@@ -104,7 +104,7 @@ impl<G: Hosted> Host<G> {
     }
 }
 
-/// Whether it is a view's turn to be told. Updates come as often as the game says, whatever the rate of steps.
+/// Whether it is a view's turn. Updates come at the game's update rate, whatever the tick rate.
 fn is_turn<G: Hosted>(view: ViewId, tick: Tick) -> bool {
     is_turn_at(G::RATE, G::UPDATES, view, tick)
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn updates_come_as_often_as_the_game_says_whatever_it_steps_at() {
+    fn update_rate_is_independent_of_tick_rate() {
         for (steps, updates) in [(30, 10), (20, 10), (60, 20), (30, 30), (50, 20), (60, 25)] {
             for view in [0, 1, 2, 7, u16::MAX] {
                 let turn = |tick: &u32| {

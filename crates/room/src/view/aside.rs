@@ -1,4 +1,4 @@
-//! For those who do not draw: programs that take part, and want what is known as it is known.
+//! Accessors for programs that do not draw: claims, tokens, the roster, and events as soon as they arrive.
 
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Tick, Time};
@@ -12,28 +12,28 @@ use crate::message::{Characters, Seated, ToHost, Welcome};
 use crate::snapshot::KnownEntities;
 
 impl<G: Hosted> View<G> {
-    /// What lets this view come back as who it is, once it is let in.
+    /// The claim with which this view can resume, once it is let in.
     pub fn claim(&self) -> Option<Claim> {
         self.claim
     }
 
-    /// What shows who this player is, once the server has said so: to be kept for the next time.
+    /// The player's identity token, once the server has sent it: to be stored for the next time.
     pub fn token(&self) -> Option<Token> {
         self.token
     }
 
-    /// Is known by this token from the next link on.
+    /// Uses this token from the next link on.
     pub fn take_token(&mut self, token: Token) {
         self.token = Some(token);
     }
 
-    /// Comes as whoever has this token, over a link that has just opened.
+    /// Joins with this token, over a link that has just opened.
     pub fn come_as(&mut self, token: Token) {
         self.take_token(token);
         self.rejoin(self.now, self.path);
     }
 
-    /// What was wrong with the token it came with, if something was: it is somebody new then.
+    /// The reason why the token was invalid, if it was: the view has then joined as a new player.
     pub fn bad_token(&self) -> Option<&str> {
         self.bad_token.as_deref()
     }
@@ -43,28 +43,28 @@ impl<G: Hosted> View<G> {
         &self.characters
     }
 
-    /// Plays on as another character.
+    /// Switches to another character.
     pub fn choose_character(&mut self, name: &str) {
         let message = ToHost::Character(name.into());
         self.outbox.push(Output::Send(Channel::Control), |out| control::put(out, &message));
     }
 
-    /// The tick after which everything that is kept is safe.
+    /// The tick as of which all saved state is durable.
     pub fn saved(&self) -> Option<Tick> {
         self.saved
     }
 
-    /// Comes back as the view that was given this claim, with the next [`View::rejoin`].
+    /// Resumes as the view that was given this claim, with the next [`View::rejoin`].
     pub fn take_claim(&mut self, claim: Claim) {
         self.claim = Some(claim);
     }
 
-    /// Who is there.
+    /// The seated players.
     pub fn roster(&self) -> &[Seated] {
         &self.roster
     }
 
-    /// What the host has said when it let the view in.
+    /// The host's welcome.
     pub fn welcome(&self) -> Option<&Welcome> {
         match &self.stage {
             Stage::In(welcome) => Some(welcome),
@@ -72,17 +72,18 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// At what speed the room runs, of a hundred: less if its server has no more time for it.
+    /// The speed of the room in percent: below 100 if its server is overloaded.
     pub fn pace_percent(&self) -> u8 {
         self.pace_percent
     }
 
-    /// From now on asks to be refused where neither claim nor token brings anybody back, in place of joining as a new player.
+    /// From now on asks to be refused if neither claim nor token identifies a known player, instead of joining as a new
+    /// one.
     pub fn require_resume(&mut self) {
         self.join.must_resume = true;
     }
 
-    /// Comes back as who had this claim, over a link that has just opened.
+    /// Resumes with this claim, over a link that has just opened.
     pub fn resume(&mut self, now: Time, path: Path, claim: Claim) {
         self.take_claim(claim);
         self.rejoin(now, path);
@@ -94,7 +95,7 @@ impl<G: Hosted> View<G> {
         table.map_or(&[][..], KnownEntities::marks).iter().map(|mark| mark.zone)
     }
 
-    /// What has happened, as soon as it is known and whatever is shown.
+    /// The next event as soon as it has arrived, independent of the shown moment.
     pub fn next_event(&mut self) -> Option<(Tick, G::Event)> {
         self.events.pop_front()
     }

@@ -1,5 +1,5 @@
-//! What is one's own, ahead of what the host has said: stepped with the game's own code, set right when the host says
-//! otherwise, and shown without a jump where that is possible.
+//! Client-side prediction and reconciliation: the player's own state is stepped ahead of the host with the game's own
+//! code, corrected when the host disagrees, and shown without a jump where possible.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,19 +7,19 @@ use alloc::vec::Vec;
 use sametick_sim::replica::{Entity, Hosted, Motion, PredictionError, Scene};
 use sametick_sim::{Game, Tick, Time};
 
-/// Ticks that are predicted at most: two seconds at 60 Hz.
+/// The most predicted ticks: two seconds at 60 Hz.
 const MAX_FORESEEN: usize = 120;
 
-/// How wrong prediction has been.
+/// Statistics of prediction errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// How often the host's word on a tick was compared with what was predicted for it, while moving.
+    /// How often the host's state of a tick was compared with the predicted one, while moving.
     pub compared: u64,
     /// How often they differed.
     pub corrections: u64,
-    /// How often so much that it was set right at once.
+    /// How often the difference was so large that it was corrected at once.
     pub snaps: u64,
-    /// The sum of all differences as times: distance by speed, in milliseconds.
+    /// The sum of all differences as times: distance divided by speed, in milliseconds.
     pub sum_ms: f64,
     /// The largest of them.
     pub max_ms: f32,
@@ -53,14 +53,14 @@ impl Errors {
     }
 }
 
-/// What is one's own.
+/// The player's own state and its prediction.
 pub(crate) struct Prediction<G: Hosted> {
     inputs: VecDeque<(Tick, <G as Game>::Input)>,
-    /// The host's last word, and what is predicted after each tick since.
+    /// The host's last state, and the predicted state after each tick since.
     states: VecDeque<(Tick, G::Own)>,
-    /// When the last of them was made.
+    /// When the last of them was predicted.
     made_at: Time,
-    /// What the shown state has more in each slot than the predicted one, and since when.
+    /// The difference of the shown state from the predicted one in each slot, and since when.
     offset: Vec<i32>,
     offset_since: Time,
     errors: Errors,
@@ -85,7 +85,7 @@ impl<G: Hosted> Prediction<G> {
         self.errors
     }
 
-    /// The player does something in a tick.
+    /// Adds the player's input for a tick.
     pub fn act(&mut self, now: Time, tick: Tick, input: G::Input, around: &Scene) {
         if self.inputs.len() == MAX_FORESEEN {
             self.inputs.pop_front();
@@ -95,13 +95,13 @@ impl<G: Hosted> Prediction<G> {
         self.predict(around);
     }
 
-    /// Steps on to the last input.
+    /// Predicts up to the last input.
     fn predict(&mut self, around: &Scene) {
         let Prediction { inputs, states, .. } = self;
         let Some((mut tick, mut own)) = states.back().cloned() else { return };
         let mut held: Option<&G::Input> = None;
         for (meant, input) in inputs.iter() {
-            // An input for every tick there is one for; where ticks were skipped, what was done before goes on.
+            // There is one input for every tick; where ticks were skipped, the previous input continues.
             while tick.next() < *meant && *meant > tick {
                 let Some(last) = held else { break };
                 tick = tick.next();
@@ -117,7 +117,7 @@ impl<G: Hosted> Prediction<G> {
         }
     }
 
-    /// The host says what was after a tick.
+    /// Reconciles with the host's state after a tick.
     pub fn correct(&mut self, now: Time, tick: Tick, right: &G::Own, around: &Scene) {
         let predicted = self.states.iter().find(|(at, _)| *at == tick).map(|(_, own)| own);
         let is_right = predicted == Some(right);
@@ -142,7 +142,7 @@ impl<G: Hosted> Prediction<G> {
         }
     }
 
-    /// What is shown moves over to what is right.
+    /// Blends the shown state over to the corrected one.
     fn mend(&mut self, now: Time, shown: Option<(Tick, G::Own)>, snaps: bool) {
         let (Some((_, was)), Some((_, is)), false) = (shown, self.states.back(), snaps) else {
             self.offset.fill(0);
@@ -163,13 +163,13 @@ impl<G: Hosted> Prediction<G> {
         self.offset_since = now;
     }
 
-    /// How much of the offset is left: all at first, nothing after a while.
+    /// The remaining share of the offset: all at first, nothing after a while.
     fn left(&self, now: Time) -> f32 {
         let passed = now.micros_since(self.offset_since) as f32 / G::BLEND.over_us.max(1) as f32;
         if passed < 1.0 { 1.0 - passed } else { 0.0 }
     }
 
-    /// What is shown at a moment.
+    /// The shown state at a moment.
     pub fn shown(&self, now: Time) -> Option<G::Own> {
         let (_, last) = self.states.back()?;
         let before = self.states.len().checked_sub(2).and_then(|at| self.states.get(at));
@@ -194,12 +194,12 @@ impl<G: Hosted> Prediction<G> {
         G::Own::take(slots).or(Some(own))
     }
 
-    /// What is predicted after the last tick.
+    /// The predicted state after the last tick.
     pub fn last(&self) -> Option<&(Tick, G::Own)> {
         self.states.back()
     }
 
-    /// Nothing of what was predicted holds any more.
+    /// Discards the prediction.
     pub fn forget(&mut self) {
         self.inputs.clear();
         self.states.clear();
@@ -214,7 +214,7 @@ fn push<O: Clone>(states: &mut VecDeque<(Tick, O)>, tick: Tick, own: &O) {
     states.push_back((tick, own.clone()));
 }
 
-/// How each slot moves.
+/// The motion type of each slot.
 fn motions(kind: &sametick_sim::replica::Kind) -> impl Iterator<Item = Motion> + '_ {
     kind.fields.iter().flat_map(|field| (0..field.slots).map(|_| field.motion))
 }

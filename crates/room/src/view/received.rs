@@ -1,4 +1,4 @@
-//! The updates that have arrived, as far as something may still be coded against them.
+//! The received updates that may still be the base of another.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::message::{Head, MASK_BITS};
 use crate::models::{Family, Models};
 use crate::snapshot::{Layout, Snapshot};
 
-/// Updates that are kept at most: more than a host keeps.
+/// The most updates that are kept: more than a host keeps.
 const MAX_KEPT: usize = 64;
 
 struct Update {
@@ -19,15 +19,15 @@ struct Update {
     models: Models,
 }
 
-/// The updates that have arrived.
+/// The received updates.
 pub(crate) struct Received {
-    /// The oldest first.
+    /// Oldest first.
     kept: VecDeque<Update>,
     spare: Vec<Update>,
     nothing: Snapshot,
     family: Family,
     mask: u64,
-    /// How many ticks lie between two updates.
+    /// The number of ticks between two updates.
     every: u32,
     lost: u64,
 }
@@ -45,28 +45,28 @@ impl Received {
         }
     }
 
-    /// Begins anew.
+    /// Removes all updates.
     pub fn forget(&mut self) {
         self.spare.extend(self.kept.drain(..));
         self.mask = 0;
     }
 
-    /// What the newest update says.
+    /// The snapshot of the newest update.
     pub fn newest(&self) -> Option<&Snapshot> {
         self.kept.back().map(|update| &update.snapshot)
     }
 
-    /// Bit n: an update of n + 1 ticks before the newest has arrived, too.
+    /// Bit n: the update n + 1 ticks before the newest has arrived, too.
     pub fn mask(&self) -> u64 {
         self.mask
     }
 
-    /// Updates that never came, or were of no use.
+    /// Updates that never came, or could not be used.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Takes an update. Returns whether it was understood: not if it is old, or what it is coded against is not there.
+    /// Decodes an update. Returns whether it could be used: not if it is old, or its base is missing.
     pub fn take(&mut self, head: &Head, delta: &[u8]) -> Result<bool, Malformed> {
         if self.newest().is_some_and(|newest| head.tick <= newest.tick) {
             return Ok(false);
@@ -100,7 +100,7 @@ impl Received {
         self.mask = if ahead <= MASK_BITS { moved | 1 << (ahead - 1) } else { 0 };
     }
 
-    /// Nothing is coded against what is older than what this one spoke of: the host never goes back.
+    /// Drops the updates older than this one's base: the host's bases never go back.
     fn prune(&mut self, head: &Head) {
         let oldest = head.base.unwrap_or(Tick::ZERO);
         while self.kept.len() > MAX_KEPT

@@ -1,41 +1,41 @@
-//! Which moment is shown: a little behind what has arrived, never backwards, and still when there is nothing to show.
+//! Interpolation delay: which moment is shown, a little behind what has arrived, and never backwards.
 //!
-//! How far behind follows what arrives, like the buffer of a call: far enough that the next update is there in time, also when
-//! it is late or the one before it was lost, and no farther. It grows at once and shrinks slowly; what is shown never moves
-//! more than an eighth faster or slower.
+//! The delay adapts to arrivals, like the jitter buffer of a call: long enough that the next update arrives in time,
+//! also when it is late or the one before it was lost, and no longer. It grows at once and shrinks slowly; the shown
+//! moment never runs more than an eighth faster or slower.
 
 use sametick_sim::{Tick, TickRate, Time};
 
-/// Later than it should be by more than this, and the shown moment jumps; by less, and it runs a little faster. Twice what has to be
-/// tolerated (B12): a few updates lost in a row are caught up with, and not seen as a leap.
+/// If the shown moment is later than it should be by more than this, it jumps; otherwise it runs a little faster. Twice
+/// what has to be tolerated (B12): after a few updates lost in a row it catches up without a visible jump.
 const TOLERATED_US: i64 = 300_000;
 
 /// It runs faster or slower by at most one part in this many.
 const GENTLY: i64 = 8;
 
-/// The longest delay. Longer gaps between updates are seen: farther behind, what others do cannot be reacted to.
+/// The longest delay. Longer gaps between updates are visible: with more delay, players could not react to others.
 pub(crate) const MAX_DELAY_US: i64 = 350_000;
 
-/// What the delay has besides what it was seen to need.
+/// The margin of the delay above the measured need.
 const SPARE_US: i64 = 10_000;
 
-/// The delay shrinks by one part of the time in this many: half a second takes ten.
+/// The delay shrinks by one part of the elapsed time in this many: half a second takes ten.
 const SHRINKS: i64 = 20;
 
-/// For how long an arrival counts, in spans of time: how long updates took; and what was lost before them, which is seldom seen.
+/// How long arrivals count, in spans: for the transit of updates, and for gaps caused by losses, which are rarer.
 const SPAN_US: u64 = 500_000;
 const LATE_SPANS: usize = 10;
 const GAP_SPANS: usize = 20;
-/// The quickest of so many spans is what the delay is measured from: few, as a path may become longer.
+/// The number of spans whose quickest update the delay is measured from: few, as a path may become longer.
 const QUICK_SPANS: usize = 2;
 
-/// What arrived in a span of time. Our time less the host's is how late an update is; clocks differ, so only differences mean
-/// anything.
+/// The arrivals in a span of time. The lateness of an update is our time minus the host's; clocks differ, so only
+/// differences are meaningful.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     earliest_us: i64,
     latest_us: i64,
-    /// The longest time between two updates that came one after the other, by the host's clock.
+    /// The longest time between two consecutive updates, by the host's clock.
     gap_us: i64,
 }
 
@@ -44,10 +44,10 @@ struct Span {
 pub(crate) struct Timeline {
     rate: TickRate,
     least_delay_us: i64,
-    /// The present span first.
+    /// The current span first.
     spans: [Option<Span>; GAP_SPANS],
     span_began: Time,
-    /// Our time less the host's moment that should be shown; none before the first look.
+    /// Our time minus the host time of the moment to be shown; none before the first look.
     behind_us: Option<i64>,
     newest: Tick,
     shown_us: Option<i64>,
@@ -86,7 +86,7 @@ impl Timeline {
         let span = self.spans[0].get_or_insert(Span { earliest_us: late_us, latest_us: late_us, gap_us: 0 });
         span.earliest_us = span.earliest_us.min(late_us);
         span.latest_us = span.latest_us.max(late_us);
-        // No delay bridges a longer one.
+        // No delay can bridge a longer gap.
         if gap_us <= MAX_DELAY_US {
             span.gap_us = span.gap_us.max(gap_us);
         }
@@ -97,12 +97,12 @@ impl Timeline {
         self.rate.due_micros(tick) as i64
     }
 
-    /// How late the quickest update lately was. A span begins with an update, so that the first is never empty after one.
+    /// The lateness of the quickest recent update. A span begins with an update, so the first span is never empty.
     fn earliest_us(&self) -> Option<i64> {
         self.spans[..QUICK_SPANS].iter().flatten().map(|span| span.earliest_us).min()
     }
 
-    /// How far behind our time the shown moment has to be so that the next update is there in time; the least and the most.
+    /// The lag behind our time at which the next update arrives in time; the least and the most.
     fn wanted_us(&self) -> Option<(i64, i64)> {
         let earliest_us = self.earliest_us()?;
         let latest_us = self.spans[..LATE_SPANS].iter().flatten().map(|span| span.latest_us).max();
@@ -112,8 +112,7 @@ impl Timeline {
         Some((needed_us.clamp(earliest_us + self.least_delay_us, most_us), most_us))
     }
 
-    /// Moves how far behind the shown moment is: at once if more is needed, slowly if it is less, faster if it is
-    /// too far.
+    /// Adapts the lag of the shown moment: at once if more is needed, slowly if less is, faster if it is too large.
     fn adapt(&mut self, passed_us: i64) -> Option<i64> {
         let (wanted_us, most_us) = self.wanted_us()?;
         let behind_us = match self.behind_us {
@@ -127,7 +126,7 @@ impl Timeline {
         Some(behind_us)
     }
 
-    /// Time passes.
+    /// Advances the time.
     pub fn look(&mut self, now: Time) {
         let passed_us = now.micros_since(self.looked_at) as i64;
         self.looked_at = self.looked_at.max(now);
@@ -156,24 +155,24 @@ impl Timeline {
         self.shown_us
     }
 
-    /// How far what is shown is behind the quickest update lately.
+    /// The lag of the shown moment behind the quickest recent update.
     pub fn delay_us(&self) -> i64 {
         self.behind_us
             .zip(self.earliest_us())
             .map_or(self.least_delay_us, |(behind, earliest)| behind - earliest)
     }
 
-    /// How much there is to show yet.
+    /// How much received time is not shown yet.
     pub fn buffer_us(&self) -> i64 {
         self.shown_us.map_or(0, |shown_us| self.due_us(self.newest) - shown_us)
     }
 
-    /// For how long nothing moved because nothing came.
+    /// The total time that the shown state stood still because nothing had arrived.
     pub fn frozen_us(&self) -> u64 {
         self.frozen_us
     }
 
-    /// The newest tick there is an update of.
+    /// The newest tick with an update.
     pub fn newest(&self) -> Tick {
         self.newest
     }

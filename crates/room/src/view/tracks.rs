@@ -1,4 +1,4 @@
-//! What entities were like lately, so that any moment in between can be shown.
+//! Recent states of entities, for interpolation at the shown moment.
 
 use alloc::vec::Vec;
 
@@ -8,51 +8,51 @@ use sametick_sim::{Tick, TickRate};
 use super::timeline::MAX_DELAY_US;
 use crate::snapshot::{Layout, Mark, Snapshot};
 
-/// The states of so much time are kept: twice as far as what is shown is behind what has arrived, in milliseconds.
+/// How much time of states is kept, in milliseconds: twice the longest delay.
 const KEPT_MS: u32 = 2 * MAX_DELAY_US as u32 / 1_000;
-/// And some more, so that there is always one before and one after the shown moment.
+/// Additional states, so that there is always one before and one after the shown moment.
 const KEPT_BESIDES: usize = 4;
 
-/// An entity lately.
+/// The recent states of an entity.
 #[derive(Clone, Debug)]
 struct Track {
     id: u32,
     zone: u8,
-    /// It is there no more from this tick on.
+    /// The tick of its removal.
     gone: Option<Tick>,
-    /// The last update in which it was as in the last of its states.
+    /// The last update in which it was unchanged from the last of its states.
     unchanged: Tick,
     count: usize,
     ticks: Vec<Tick>,
     slots: Vec<i32>,
-    /// Its own moment: never earlier than it was.
+    /// The entity's own shown moment: never moves backwards.
     shown_us: i64,
 }
 
-/// All entities of a kind lately.
+/// The recent states of all entities of a kind.
 #[derive(Clone, Debug)]
 struct Lane {
     kind: Kind,
     width: usize,
-    /// How many states of an entity are kept.
+    /// The number of states kept per entity.
     kept: usize,
-    /// How many ticks lie between two looks at an entity, by zone.
+    /// The number of ticks between two updates of an entity, by zone.
     periods: Vec<u32>,
     tracks: Vec<Track>,
     spare: Vec<Track>,
 }
 
-/// All entities lately.
+/// The recent states of all entities.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracks {
     rate: TickRate,
-    /// How many ticks lie between two updates.
+    /// The number of ticks between two updates.
     every: u32,
     lanes: Vec<Lane>,
 }
 
 impl Tracks {
-    /// For all kinds but the last, which is what is predicted.
+    /// Tracks for all kinds but the last, which is the predicted one.
     pub fn new(layout: &Layout, rate: TickRate, updates: TickRate) -> Tracks {
         let every = rate.per_second().div_ceil(updates.per_second());
         let kept = KEPT_BESIDES + (updates.per_second() * KEPT_MS / 1_000) as usize;
@@ -72,7 +72,7 @@ impl Tracks {
         Tracks { rate, every, lanes: kinds.iter().map(lane).collect() }
     }
 
-    /// An update has arrived. While it is partial, what it does not speak of may be there all the same.
+    /// Adds an update. While it is partial, an entity that it lacks may still exist.
     pub fn on_update(&mut self, snapshot: &Snapshot, partial: bool) {
         for (lane, known) in self.lanes.iter_mut().zip(&snapshot.tables) {
             let mut at = 0;
@@ -95,7 +95,7 @@ impl Tracks {
         }
     }
 
-    /// The shown moment has moved on. What is looked at less often is shown later, so that it moves as smoothly.
+    /// Advances the shown moment. Entities that are updated less often are shown later, so that they move as smoothly.
     pub fn look(&mut self, shown_us: i64) {
         let (rate, every) = (self.rate, self.every);
         for lane in &mut self.lanes {
@@ -110,7 +110,7 @@ impl Tracks {
         }
     }
 
-    /// The entities of a type as they are shown: number, zone and what they are like.
+    /// The entities of a type as they are shown: id, zone and values.
     pub fn shown<E: Entity>(&self) -> impl Iterator<Item = (u32, u8, E)> + '_ {
         let rate = self.rate;
         let lane = self.lanes.iter().find(|lane| lane.kind.name == E::KIND.name);
@@ -152,7 +152,7 @@ impl Track {
     fn push(&mut self, update: Tick, mark: &Mark, slots: &[i32], period: u32) {
         self.zone = mark.zone;
         if self.gone.take().is_some() {
-            // It was away: it does not glide to where it is now.
+            // It was out of sight: it does not glide to its new place.
             self.count = 0;
         }
         let unchanged = core::mem::replace(&mut self.unchanged, update);
@@ -160,7 +160,8 @@ impl Track {
             if mark.at <= last {
                 return;
             }
-            // It stood still until it was last seen so, or was looked at before it had changed. If an update was lost, nobody knows.
+            // It rested until the last update in which it was unchanged, or had not changed one period ago. If an
+            // update was lost, this is unknown.
             let still = unchanged.min(Tick(mark.at.0.saturating_sub(period)));
             if still > last {
                 let width = slots.len();
@@ -187,7 +188,7 @@ impl Track {
         }
     }
 
-    /// The states before and after the shown moment, and how far between them it is. None before its first.
+    /// The states before and after the shown moment, and how far between them it is. None before the first state.
     fn around(&self, rate: TickRate, width: usize) -> Option<(&[i32], &[i32], f32)> {
         let due_us = |at: usize| rate.due_micros(self.ticks[at]) as i64;
         let state = |at: usize| &self.slots[at * width..(at + 1) * width];

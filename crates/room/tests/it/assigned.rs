@@ -1,4 +1,4 @@
-//! Whoever drives a host decides who sits where: by example, and over many drawn evenings.
+//! Seats assigned by the driver of a host: examples, and many random runs.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn participants(room: &Room) -> Vec<(u64, Option<Seat>)> {
 }
 
 #[test]
-fn a_player_sits_exactly_where_it_was_decided_or_looks_on() {
+fn a_player_gets_the_assigned_seat_or_spectates() {
     let mut room = room();
     room.come_as(1, (1, Some(5)), true);
     room.come_as(2, (2, None), true);
@@ -43,7 +43,7 @@ fn a_player_sits_exactly_where_it_was_decided_or_looks_on() {
     room.run(2);
     assert_eq!(participants(&room), [(1, Some(Seat(5))), (2, None)]);
     assert_eq!(room.refused.len(), 1, "there is no such seat");
-    // The same player over another link was never away; on another seat they have changed seats.
+    // The same player over another link was never away; on another seat the player has changed seats.
     room.come_as(4, (1, Some(5)), true);
     room.run(2);
     room.lose(4);
@@ -58,7 +58,7 @@ fn a_player_sits_exactly_where_it_was_decided_or_looks_on() {
     room.run(2);
     assert_eq!(participants(&room), [(2, None), (7, Some(Seat(5)))]);
     assert_eq!(room.closed, [(1, CAME_BACK), (6, CAME_BACK)]);
-    // Who comes over an earlier link is told so.
+    // A join over an earlier link is refused.
     room.come_as(3, (1, Some(5)), true);
     assert_eq!(room.refused.last(), Some(&(3, CAME_BACK.to_owned())));
 }
@@ -70,7 +70,7 @@ fn another_player_takes_a_seat_once_the_game_has_seen_it_left() {
     room.run(5);
     room.come_as(2, (2, Some(5)), true);
     assert_eq!((&room.closed[..], participants(&room).len()), (&[(1, SEAT_GIVEN)][..], 0));
-    assert!(!room.host.is_empty(), "somebody waits");
+    assert!(!room.host.is_empty(), "player 2 waits for the seat");
     room.run(1);
     assert_eq!(participants(&room), [(2, Some(Seat(5)))]);
     room.run(1);
@@ -81,7 +81,7 @@ fn another_player_takes_a_seat_once_the_game_has_seen_it_left() {
 }
 
 #[test]
-fn who_comes_and_goes_before_a_tick_and_comes_again_is_let_in_after_it() {
+fn a_rejoin_within_a_tick_is_let_in_after_it() {
     let mut room = room();
     room.come_as(1, (1, Some(5)), true);
     room.lose(1);
@@ -92,7 +92,7 @@ fn who_comes_and_goes_before_a_tick_and_comes_again_is_let_in_after_it() {
 }
 
 #[test]
-fn after_a_restart_an_absent_seat_slot_is_whose_it_was_decided() {
+fn after_a_restart_an_absent_seat_goes_to_its_assigned_player() {
     let mut first = room();
     first.come_as(1, (1, Some(5)), true);
     first.come_as(2, (2, Some(6)), true);
@@ -115,10 +115,10 @@ fn after_a_restart_an_absent_seat_slot_is_whose_it_was_decided() {
     assert!(second.closed.is_empty(), "{:?}", second.closed);
 }
 
-/// As for relays: whatever happens, everybody sits where it was decided last, over one link, and the game sees seats taken and left
-/// in turn.
+/// As for relays: every player sits on the last assigned seat, over one link, and the game sees seats taken and left in
+/// turn.
 #[test]
-fn everybody_sits_where_it_was_decided_last() {
+fn every_player_sits_on_the_last_assigned_seat() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let mut room = room();

@@ -1,4 +1,4 @@
-//! On a calm network.
+//! Rooms on a network without faults.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn world(seed: u64, profile: &str) -> World {
 }
 
 #[test]
-fn what_is_predicted_is_what_the_host_comes_to() {
+fn prediction_matches_the_host() {
     for (seed, profile) in [(2, "rtt=80ms"), (4, "rtt=5ms"), (5, "rtt=250ms")] {
         let mut world = world(seed, profile);
         (0..3).for_each(|_| {
@@ -54,7 +54,7 @@ fn secrets_stay_with_their_owners() {
         assert_eq!(
             player.view.newest().iter::<Score>().count(),
             4,
-            "what is nowhere is seen from everywhere"
+            "an entity without a position is visible from everywhere"
         );
     }
 }
@@ -86,14 +86,14 @@ fn shouts_arrive_once_and_in_order() {
     assert_eq!(shouts(0), shouts(2));
 }
 
-/// By the time at which they were made, not by when they came or who sits where (B10).
+/// By the time at which they were made, not by arrival or seat (B10).
 #[test]
 fn inputs_of_a_tick_have_their_order() {
     let mut world = world(4, "rtt=20ms");
     (0..3).for_each(|_| {
         world.join();
     });
-    // Whoever is farther away acts earlier for the same tick.
+    // A player with more latency acts earlier for the same tick.
     world.players[1].pair.set_profile("rtt=240ms".parse().unwrap());
     world.players[2].pair.set_profile("rtt=120ms".parse().unwrap());
     world.run_millis(15_000);
@@ -145,7 +145,7 @@ fn the_log_of_a_room_replays_to_the_same_states() {
 }
 
 #[test]
-fn who_leaves_and_comes_back_within_a_tick_sits_where_they_sat() {
+fn a_rejoin_within_a_tick_keeps_the_seat() {
     let mut world = world(6, "rtt=0ms");
     let [_, ada, _] = [world.join(), world.join(), world.join()];
     world.run_millis(1_000);
@@ -162,27 +162,27 @@ fn who_leaves_and_comes_back_within_a_tick_sits_where_they_sat() {
 }
 
 #[test]
-fn a_host_that_was_held_up_makes_up_for_a_few_ticks_and_lets_the_rest_go() {
+fn a_delayed_host_catches_up_a_few_ticks_and_drops_the_rest() {
     let mut world = world(7, "rtt=40ms");
     world.join();
     world.run_millis(3_000);
     let (tick, now) = (world.host.tick(), world.now);
     world.host.handle(now.plus_micros(150_000), host::Input::Timeout);
-    assert!((4..=5).contains(&world.host.tick().ticks_since(tick)), "all of it is made up for");
+    assert!((4..=5).contains(&world.host.tick().ticks_since(tick)), "the whole delay is caught up with");
     assert_eq!(world.host.stats().lost_us, 0);
     let tick = world.host.tick();
     world.host.handle(now.plus_micros(3_000_000), host::Input::Timeout);
     assert_eq!(world.host.tick(), tick + MAX_CATCH_UP);
     assert!(world.host.stats().lost_us > 2_000_000);
-    // Time goes on from there, one tick after the other.
+    // The schedule continues from there, one tick after the other.
     let tick = world.host.tick();
     world.host.handle(now.plus_micros(3_034_000), host::Input::Timeout);
     assert_eq!(world.host.tick(), tick + 1);
 }
 
-/// B12: what is dry stands still; nothing is made up, and nothing steps back when it goes on.
+/// B12: without updates everything stands still; nothing is extrapolated, and nothing moves back afterwards.
 #[test]
-fn who_hears_nothing_sees_everything_stand_still() {
+fn without_updates_a_view_stands_still() {
     let mut world = world(8, "rtt=60ms");
     world.join();
     world.run_millis(4_000);
@@ -207,7 +207,7 @@ fn who_hears_nothing_sees_everything_stand_still() {
     assert!((0..250_000).contains(&buffer_us), "{buffer_us}");
 }
 
-/// B11: small mistakes are blended in over a tenth of a second, so that nobody is seen to jump.
+/// B11: small corrections are blended in over a tenth of a second, without a visible jump.
 #[test]
 fn corrections_are_not_seen_as_jumps() {
     let setup = Setup { seed: 10, stones: 20, drifters: 10, gusts: true };
@@ -232,12 +232,12 @@ fn corrections_are_not_seen_as_jumps() {
         }
     }
     assert!(corrections > 10, "{corrections}");
-    // A gust of 60 is never seen as one: 8 ms are two units of walking, and a twelfth of what is blended.
+    // A gust of 60 is never visible at once: 8 ms are two units of walking, and a twelfth of the blended distance.
     assert!((8..=20).contains(&most), "a jump of {most}");
 }
 
 #[test]
-fn who_is_far_is_soon_known_to_be() {
+fn a_far_entity_is_soon_known_to_be_far() {
     let mut world = world(11, "rtt=40ms");
     (0..3).for_each(|_| {
         world.join();
@@ -248,7 +248,7 @@ fn who_is_far_is_soon_known_to_be() {
         world.run_millis(100);
         for player in &world.players {
             let (view, newest) = (player.view.view_id().unwrap(), player.view.newest_tick());
-            // Far away for longer than it takes to look again.
+            // Far entities may be older by one update period.
             let lately = world.checks.past.range(newest - 24..=newest);
             let away = |id: u32| {
                 let far = |(_, state): (&Tick, &Field)| {
@@ -268,10 +268,10 @@ fn who_is_far_is_soon_known_to_be() {
     assert!(far > 1_000, "{far}");
 }
 
-/// A host that is woken too late every time, as one on a machine that is too slow for its crowd: it goes on at its rate and
-/// tells less often, everybody as often as everybody else.
+/// A host that is always woken too late, as on a machine that is too slow for its load: it keeps its tick rate and
+/// updates all views less often, each as often as the others.
 #[test]
-fn a_host_that_is_too_slow_tells_less_often() {
+fn a_slow_host_updates_less_often() {
     for late in 1..=u64::from(MAX_CATCH_UP) {
         let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
         let mut buf = Vec::new();
@@ -329,7 +329,7 @@ fn a_join_for_another_game_is_refused() {
 }
 
 #[test]
-fn who_looks_on_has_one_view_with_all_who_do_and_there_are_only_so_many() {
+fn spectators_share_one_view_and_are_limited() {
     let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
     let (mut welcome, mut refused, mut buf) = (0, 0, Vec::new());
     for member in 0..MAX_WATCHERS as u64 + 3 {
@@ -346,6 +346,6 @@ fn who_looks_on_has_one_view_with_all_who_do_and_there_are_only_so_many() {
     assert_eq!((welcome, refused), (MAX_WATCHERS, 3));
     host.handle(Time::from_micros(40_000), host::Input::Timeout);
     host.handle(Time::from_micros(140_000), host::Input::Timeout);
-    // 32 of them share each update.
+    // 32 spectators share each update.
     assert!(host.stats().sent >= MAX_WATCHERS as u64 && host.stats().updates * 32 == host.stats().sent);
 }

@@ -1,4 +1,4 @@
-//! Rooms with more in sight than an update has room for.
+//! Rooms with more entities in sight than fit into an update.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,14 +9,14 @@ use sametick_wire::{Channel, Member};
 
 use crate::swarm::{Body, Setup, Swarm};
 
-/// What every body was like in the last second, and what updates had in bytes.
+/// The state of every body in the last second, and the sizes of updates.
 #[derive(Default)]
 struct Past {
     states: VecDeque<BTreeMap<u32, Body>>,
     bytes: BTreeMap<usize, Vec<usize>>,
 }
 
-/// A second of states, and the present one.
+/// A second of states, and the current one.
 const SECOND: usize = 31;
 
 impl Watch<Swarm> for Past {
@@ -31,7 +31,7 @@ impl Watch<Swarm> for Past {
 }
 
 impl Past {
-    /// How many bodies that were there for the whole second a player knows nothing of that is not older.
+    /// The number of bodies, present for the whole second, whose state is more than a second old at the player.
     fn stale(&self, player: &Player<Swarm>) -> usize {
         let known: BTreeMap<u32, Body> = player.view.newest().iter().collect();
         let there = |id: &&u32| self.states.iter().all(|state| state.contains_key(id));
@@ -47,10 +47,10 @@ impl Past {
     }
 }
 
-/// A long line: a joiner hears of what was lost a third of a second later.
+/// High latency: a joining player gets lost data a third of a second later.
 const LINE: &str = "rtt=300ms,loss=5%";
 
-/// Bodies of which one in 150 is pushed in every tick: an update of those that is settled has some 180 bytes.
+/// Bodies of which one in 150 is pushed in every tick: a settled update of these has some 180 bytes.
 fn bodies(seed: u64, bodies: u32) -> Setup {
     Setup { seed, bodies, pushed: 150, ..Setup::default() }
 }
@@ -59,7 +59,7 @@ fn trial(setup: &Setup) -> Trial<Swarm> {
     Trial::new(setup.seed, "rtt=10ms".parse().unwrap(), setup, HostConfig::default())
 }
 
-/// Lets three seconds pass, in which nothing that a player knows may be older than one.
+/// Runs three seconds in which no state at the player may be older than one second.
 fn run_fresh(trial: &mut Trial<Swarm>, past: &mut Past, player: usize) {
     past.bytes.clear();
     for _ in 0..30 {
@@ -88,7 +88,7 @@ fn a_client_that_joins_over_a_long_lossy_line_settles() {
     }
 }
 
-/// Of several who share a view one or the other would often miss what the rest is coded against, so that it takes a little longer.
+/// Among several members of a view, one often misses the base of the others, so it takes a little longer.
 #[test]
 fn a_crew_that_joins_over_a_long_lossy_line_settles() {
     for seed in 0..4 {
@@ -107,14 +107,14 @@ fn a_crew_that_joins_over_a_long_lossy_line_settles() {
     }
 }
 
-/// No update is longer than it may be, whatever was lost before.
+/// Checks that no update exceeds its budget, whatever was lost before.
 struct Longest {
     budget: usize,
     updates: u64,
     longest: usize,
 }
 
-/// What an update has besides its coded entities and events: how inputs arrive, its ticks and a length.
+/// Bytes of an update besides entities and events: the pace header, its ticks and a length.
 const HEADS: usize = 20;
 
 impl Watch<Swarm> for Longest {
@@ -128,7 +128,8 @@ impl Watch<Swarm> for Longest {
     }
 }
 
-/// Hundreds of bodies that come, go and are pushed, and players who join, come back and are cut off on a bad line.
+/// Hundreds of bodies that appear, disappear and are pushed, and players who join, rejoin and are disconnected on a bad
+/// network.
 fn crowd(seed: u64) -> Longest {
     let mut rng = Rng::new(seed);
     let bodies = 100 + rng.below(500) as u32;
@@ -181,7 +182,7 @@ fn no_update_is_longer_than_it_may_be() {
     let mut updates = 0;
     for seed in 0..40 {
         let longest = crowd(seed);
-        // Those that have more to say than there is room for use the room they have.
+        // Updates with more to send than fits use their budget.
         assert!(longest.budget < 200 || longest.longest > longest.budget / 2, "seed {seed}");
         updates += longest.updates;
     }

@@ -1,4 +1,4 @@
-//! A small game to test rooms with: walkers on a wide field, stones that lie about, and secrets.
+//! A small game for testing rooms: walkers on a wide field, resting stones, and secrets.
 
 use sametick_sim::replica::{
     Audience, Entity, Events, Hosted, Kind, NoCommand, PredictionError, Promise, Scene, ViewId,
@@ -10,7 +10,7 @@ pub const NEAR: f32 = 1_000.0;
 pub const FAR: f32 = 3_000.0;
 pub const SPEED: i32 = 8;
 const WIDE: i32 = 6_000;
-/// So many drifters never turn: they go on until they stand at the edge.
+/// This many walkers never turn: they go on until they reach the edge.
 pub const MARCHERS: usize = 6;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
@@ -18,11 +18,11 @@ pub struct Setup {
     pub seed: u64,
     pub stones: u32,
     pub drifters: u32,
-    /// Now and then the wind blows somebody away, which nobody predicts.
+    /// Now and then the wind blows a walker away, which cannot be predicted.
     pub gusts: bool,
 }
 
-/// What a walker does: a direction, and a push of a button.
+/// A walker's input: a direction, and a button.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct Step {
     pub dx: i8,

@@ -1,4 +1,4 @@
-//! What is shown of others while the network becomes slower and quicker.
+//! How others are shown while the network's latency changes.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use sametick_sim::{Game, Time};
 use crate::field::{self, Field};
 use crate::swarm::{self, Body, Swarm};
 
-/// What one look showed.
+/// The result of one look.
 struct Look {
     now: Time,
     shown_us: i64,
     frozen_us: u64,
 }
 
-/// What a player has seen.
+/// The history of a player's looks.
 #[derive(Default)]
 struct Seen {
     last: Option<Look>,
     passed_us: u64,
     frozen_us: u64,
-    /// The least and the most that the shown moment moved in a look that was not frozen, in 1,000ths of the time that passed.
+    /// The least and the greatest speed of the shown moment in a look that was not frozen, in 1,000ths of real time.
     speeds: Option<[i64; 2]>,
     longest_delay_us: i64,
 }
@@ -47,10 +47,10 @@ impl<G: Hosted> Watch<G> for Seen {
     }
 }
 
-/// Where bodies are shown, and at which speed they move there.
+/// Where bodies are shown, and their speed there.
 #[derive(Default)]
 struct Bodies {
-    /// The codes that those move in a tick that are far from any wall.
+    /// The distance in codes per tick of bodies that are far from any wall.
     paces: BTreeMap<u32, i32>,
     last: Option<(Time, u64, BTreeMap<u32, i32>)>,
     looked: u32,
@@ -78,7 +78,7 @@ impl Watch<Swarm> for Bodies {
         for (id, at) in &self.last.as_ref().unwrap().2 {
             let (Some(pace), Some(from)) = (self.paces.get(id), places.get(id)) else { continue };
             let (moved, right) = (f64::from((at - from) * pace.signum()), f64::from(pace.abs()) * ticks);
-            // Places are whole numbers.
+            // Positions are whole numbers.
             let is_even = (0.85 * right - 1.0..=1.15 * right + 1.0).contains(&moved);
             assert!(is_even, "body {id} moves {moved}, not {right:.1}, at {now:?}");
             self.looked += 1;
@@ -86,7 +86,7 @@ impl Watch<Swarm> for Bodies {
     }
 }
 
-/// An update that is lost is not seen: what it would have shown moves on all the same.
+/// A lost update is not visible: bodies move on smoothly.
 #[test]
 fn bodies_are_shown_at_the_speed_they_have() {
     let setup = swarm::Setup { seed: 3, bodies: 40, ..swarm::Setup::default() };
@@ -99,7 +99,7 @@ fn bodies_are_shown_at_the_speed_they_have() {
     assert!(bodies.looked > 5_000, "{}", bodies.looked);
 }
 
-/// The latency of one way in every step, in milliseconds.
+/// The one-way latency of every step, in milliseconds.
 const STEPS: [u64; 4] = [0, 100, 250, 50];
 
 fn run<G: Hosted>(setup: &G::Setup, input: G::Input)

@@ -1,4 +1,4 @@
-//! Rooms, by what they promise.
+//! Integration tests of rooms.
 
 mod assigned;
 mod calm;

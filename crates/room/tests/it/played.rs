@@ -1,4 +1,4 @@
-//! A host without views, and all that it says.
+//! A host without views, and all its output.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub fn player(number: u8) -> PlayerId {
     PlayerId::from_bytes([number; 16])
 }
 
-/// A host, and what it has said for the log and to its members.
+/// A host, and its output for the log and its members.
 pub struct Room {
     pub host: Host<Field>,
     pub now: Time,
@@ -37,7 +37,7 @@ impl Room {
         self.come_as(member, (number, None), false);
     }
 
-    /// Somebody comes who is known, and to whom this seat is given, if it is.
+    /// A known player joins, with this assigned seat, if any.
     pub fn come_as(&mut self, member: u64, (number, seat): (u8, Option<u16>), is_firm: bool) {
         let (kept, character) = (&[][..], &[][..]);
         let known = KnownPlayer { player: player(number), seat: seat.map(Seat), is_firm, kept, character };
@@ -65,7 +65,7 @@ impl Room {
         self.hear();
     }
 
-    /// Steps so many ticks.
+    /// Steps this many ticks.
     pub fn run(&mut self, ticks: u32) {
         let until = self.host.tick() + ticks;
         while self.host.tick() < until {
@@ -75,7 +75,7 @@ impl Room {
         self.hear();
     }
 
-    /// Takes what there is to be said, up to when it wants to be woken.
+    /// Polls the output until `WakeAt`.
     fn hear(&mut self) -> Time {
         let mut bytes = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! The examples of the messages of rooms in docs/protocol.md are what the code does.
+//! The examples of room messages in docs/protocol.md match the code.
 
 use std::fmt::Write;
 

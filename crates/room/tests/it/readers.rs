@@ -1,4 +1,4 @@
-//! The reader in Python of docs/room-updates.md reads what this crate writes.
+//! The Python reader in docs/room-updates.md decodes what this crate encodes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ struct Craft {
     fuel: Option<u16>,
 }
 
-/// What keeps still for long.
+/// An entity that rests for long.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(name = "stone")]
 struct Stone {
@@ -34,7 +34,7 @@ struct Stone {
     kind: u8,
 }
 
-/// Reads all updates, each with what was kept of its base, and compares.
+/// Reads all updates, each with the models of its base, and compares.
 const DRIVER: &str = r#"
 class F: pass
 class Plan: pass
@@ -83,7 +83,7 @@ fn table_as_python(table: &KnownEntities) -> String {
     }) + "]"
 }
 
-/// What has become of the entities some ticks later.
+/// The entities some ticks later.
 fn later(rng: &mut Rng, was: &Snapshot, tick: Tick, layout: &Layout) -> Snapshot {
     let mut now = Snapshot::new(layout);
     now.tick = tick;
@@ -122,7 +122,7 @@ fn change(rng: &mut Rng, moves: bool, slots: &mut [i32], is_new: bool, tick: Tic
         (slots[0], slots[1]) = (random(100_000), random(100_000));
         slots[2..6].copy_from_slice(&[random(1).abs(), random(60), random(60), random(60)]);
     }
-    // Mostly straight on, now and then somewhere else.
+    // Mostly straight on, sometimes a jump.
     let leap = if random(10) == 0 { 5_000 } else { 2 };
     slots[0] += 30 + random(leap);
     slots[1] += (tick.0 % 20) as i32 - random(2);

@@ -1,4 +1,4 @@
-//! A trial replays its own log, and says in which field the host's state is not what the log leads to.
+//! A trial replays its own log, and names the field in which the host's state differs from the replayed one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,13 +10,13 @@ use sametick_sim::record::Record;
 use crate::field::{Field, Setup, Step};
 
 #[test]
-fn a_log_that_leads_elsewhere_is_found_with_the_tick_and_the_field() {
+fn a_replay_names_the_first_differing_tick_and_field() {
     let setup = Setup { seed: 4, ..Setup::default() };
     let mut trial: Trial<Field> = Trial::new(4, "rtt=40ms".parse().unwrap(), &setup, HostConfig::default());
     trial.join(&setup, |_, _| Step { dx: 1, ..Step::default() });
     trial.run_millis(4_000, &mut ());
     assert!(trial.replay() >= 3);
-    // In the log, nobody does anything in tick 70: the walker is a step behind in the next check.
+    // In the changed log, no seat acts in tick 70: the walker is a step behind at the next check.
     for record in &mut trial.records {
         if let Record::Inputs(inputs) = record
             && inputs.tick() == Tick(70)

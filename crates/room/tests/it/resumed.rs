@@ -1,5 +1,5 @@
-//! A host that goes on where another has ended: players who are back in time have never gone, the others have left, and the log of
-//! both replays to what the second has.
+//! A host that resumes where another ended: players who return in time have never left, the others leave, and the logs
+//! of both replay to the state of the second.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::played::{Room, player};
 
 const PEOPLE: u8 = 6;
 
-/// So many ticks after a host goes on, those leave who are not back.
+/// Players who have not returned leave this many ticks after a host resumes.
 const RETURN_TICKS: u32 = (RETURN_US / Field::RATE.tick_micros()) as u32;
 
 #[test]
-fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
+fn a_resumed_host_keeps_the_state_and_the_seats() {
     for seed in 0..100 {
         let mut rng = Rng::new(seed);
         let config = HostConfig::default();
@@ -29,7 +29,7 @@ fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
         let taken: Vec<Seat> = first.host.taken().collect();
         assert_eq!(taken.len(), usize::from(PEOPLE));
 
-        // The clock of another process begins anew.
+        // The clock of another process starts anew.
         let now = Time::from_micros(rng.below(1_000_000));
         let host = Host::resume(now, config, (tick, state), &taken);
         assert_eq!((host.tick(), StateHash::of(host.state())), (tick, StateHash::of(first.host.state())));
@@ -38,7 +38,7 @@ fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
             second.host.handle(now, Input::Hold(*seat, player(number), 60_000_000));
         }
         let back: Vec<u8> = (1..=PEOPLE).filter(|_| rng.chance(1, 2)).collect();
-        // They come one by one, and all in time.
+        // They return one by one, and all in time.
         for number in &back {
             second.come(100 + u64::from(*number), *number);
             second.run(rng.below(u64::from(RETURN_TICKS) / u64::from(PEOPLE)) as u32);
@@ -46,7 +46,7 @@ fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
         let until = tick + RETURN_TICKS;
         second.run(until.ticks_since(second.host.tick()) + 1 + rng.below(60) as u32);
 
-        // Who was back in time has never gone; the others have left then.
+        // Players who returned in time have never left; the others have left by then.
         let left = |record: &Record| match record {
             Record::Left { tick: at, seat, why } => Some((*at, *seat, *why)),
             _ => None,
@@ -59,7 +59,7 @@ fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
         let there = stayed.iter().map(|(number, seat)| (Some(player(*number)), Some(**seat)));
         assert_eq!(second.seats(), there.collect(), "seed {seed}");
 
-        // Somebody who is late has their seat again, and nobody else has it meanwhile.
+        // A late player gets the same seat again, and no other player got it meanwhile.
         second.come(200, PEOPLE + 1);
         gone.iter().for_each(|(number, _)| second.come(300 + u64::from(*number), *number));
         second.run(3);

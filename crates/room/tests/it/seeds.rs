@@ -1,4 +1,4 @@
-//! Over many seeds, at fault rates of up to 30 % loss, 50 % duplication, reordering and 200 ms.
+//! Random runs over many seeds, at fault rates of up to 30 % loss, 50 % duplication, reordering and 200 ms.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use sametick_sim::replica::Hosted;
 use crate::field::{Drifter, FAR, Field, NEAR, SPEED, Setup, Stone, Walker};
 use crate::world::{World, distance, truth};
 
-/// Seeds that the test command tries; `cargo xtask long rooms` tries more.
+/// The number of seeds of a normal test run; `cargo xtask long rooms` tries more.
 const SEEDS: u64 = 300;
 
-#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
+#[expect(clippy::disallowed_methods, reason = "the size of the test is set by an environment variable")]
 fn seeds() -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(SEEDS, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
@@ -25,7 +25,7 @@ fn bad(rng: &mut Rng) -> String {
     format!("rtt={rtt}ms,jitter={jitter}ms,loss={loss}%,dup={dup}%,reorder=20%")
 }
 
-/// Whether everything near is as it was at the tick of the newest update, everything far as it was not long before, and
+/// Whether everything near is as it was at the tick of the newest update, everything far as it was shortly before, and
 /// nothing is missing.
 fn has_converged(world: &World, player: &Player<Field>) -> Result<(), String> {
     let view = &player.view;
@@ -71,8 +71,8 @@ fn has_converged(world: &World, player: &Player<Field>) -> Result<(), String> {
     }
 }
 
-/// Everything that can go wrong goes wrong for a while; then it is calm, and everybody knows what they should. Returns how
-/// many entities in updates were checked.
+/// Injects all kinds of faults for a while, then none; afterwards every view has converged. Returns how many entities
+/// in updates were checked.
 fn run(seed: u64) -> u64 {
     let mut rng = Rng::new(seed);
     let setup =
@@ -106,7 +106,7 @@ fn run(seed: u64) -> u64 {
     }
     world.set_profile("rtt=40ms");
     world.stand_still();
-    // What does not fit into few bytes takes a while.
+    // With a small byte budget convergence takes a while.
     world.run_millis(if budget_bytes < 900 { 9_000 } else { 2_500 });
     let mut last = Ok(());
     for _ in 0..60 {
@@ -126,13 +126,13 @@ fn run(seed: u64) -> u64 {
 
 #[test]
 fn every_view_converges_and_sees_nothing_it_may_not() {
-    // In the world of the last one a field was never told: an update that was planned twice counted twice.
+    // With seed 601 a field was never sent: an update that was planned twice counted twice.
     let checked: u64 = (0..seeds()).chain([601]).map(run).sum();
     assert!(checked > seeds() * 2_000, "{checked} entities were seen, too few to say anything");
 }
 
 #[test]
-fn who_comes_back_has_the_seat_again() {
+fn a_returning_player_gets_the_same_seat() {
     for seed in 0..40 {
         let setup = Setup { seed, stones: 10, drifters: 10, gusts: false };
         let mut world = World::new(seed, "rtt=100ms,loss=10%", &setup, HostConfig::default());
@@ -141,7 +141,7 @@ fn who_comes_back_has_the_seat_again() {
         });
         world.run_millis(2_000);
         let seat = world.players[1].view.seat().unwrap();
-        // Whether the host has noticed or not.
+        // Whether the host has noticed the disconnect or not.
         let is_noticed = seed % 2 == 0;
         let before = world.host.state().walker(seat.0).cloned().unwrap();
         world.leave(1, is_noticed);
@@ -150,7 +150,7 @@ fn who_comes_back_has_the_seat_again() {
         world.run_millis(1_500);
         assert_eq!(world.players[1].view.seat(), Some(seat), "seed {seed}");
         let after = world.host.state().walker(seat.0).unwrap();
-        // Who was never missed is where they were, and has what they had.
+        // A player whose absence went unnoticed is where it was, with all that it had.
         let near = (0..2).all(|axis| before.at[axis].abs_diff(after.at[axis]) < 100 * SPEED as u32);
         assert!(is_noticed || near && after.shouts >= before.shouts, "seed {seed}");
         let joined = world.records.iter().filter(|record| matches!(record, Record::Joined { .. })).count();

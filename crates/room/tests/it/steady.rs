@@ -1,4 +1,4 @@
-//! Nothing is allocated per tick, by the host or by a view, once everything has grown to its usual size.
+//! Neither host nor view allocates per tick once all buffers have grown to their usual size.
 
 use sametick_room::HostConfig;
 use sametick_room::host::{self, Host};
@@ -9,7 +9,7 @@ use sametick_wire::{Channel, Member};
 
 use crate::field::{Field, Setup, Step};
 
-/// A host and views with nothing between them, so that only they can allocate.
+/// A host and views with nothing in between, so that only they can allocate.
 struct Direct {
     now: Time,
     host: Host<Field>,
@@ -22,7 +22,7 @@ impl Direct {
     fn new() -> Direct {
         let setup = Setup { seed: 4, stones: 80, drifters: 60, gusts: false };
         let join = JoinAs {
-            name: "somebody".into(),
+            name: "player".into(),
             commit: String::new(),
             setup: setup.clone(),
             seed: 4,
@@ -98,6 +98,6 @@ fn a_minute_of_a_busy_room_allocates_only_to_grow() {
     let messages = direct.messages - before;
     println!("{} allocations for {messages} messages", minute.count_total);
     assert!(messages > 15_000, "{messages}");
-    // A few tables reach a size they never had; per message there is nothing.
+    // A few tables reach a new maximum size; per message there are no allocations.
     assert!(minute.count_total < messages / 100, "{} allocations", minute.count_total);
 }

@@ -1,23 +1,23 @@
-//! A game of many bodies that all move in every tick, each in sight of every player: what a room finds hardest to tell.
+//! A game of many bodies that all move in every tick, each visible to every player: the worst case for updates.
 
 use sametick_sim::replica::{Entity, Hosted, Kind, NoCommand, PredictionError, Scene, ViewId};
 use sametick_sim::{BuildId, Game, Inputs, Rng, Schema, Seat, Tick, TickRate};
 use serde::{Deserialize, Serialize};
 
-/// Bodies bounce off the walls of a box of so many codes each way.
+/// The size of the box, in codes each way; bodies bounce off its walls.
 const BOX: i32 = 8_000;
-/// The fastest moves so many codes a tick along an axis.
+/// The greatest speed along an axis, in codes per tick.
 const FASTEST: u64 = 60;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct Setup {
     pub seed: u64,
     pub bodies: u32,
-    /// One body in so many is replaced by another in every tick; none if zero.
+    /// One body in this many is replaced by another in every tick; none if zero.
     pub replaced: u32,
-    /// One body in so many is pushed in every tick, which nobody predicts; none if zero.
+    /// One body in this many is pushed in every tick, which cannot be predicted; none if zero.
     pub pushed: u32,
-    /// All of them are pushed at once every so many ticks; never if zero.
+    /// All of them are pushed at once every this many ticks; never if zero.
     pub jolted: u32,
     /// All players share one view.
     pub shared: bool,
@@ -28,7 +28,7 @@ pub struct Swarm {
     pub tick: Tick,
     rng: Rng,
     setup: Setup,
-    /// In the order of their numbers.
+    /// In the order of their ids.
     bodies: Vec<Moving>,
     next: u32,
 }
@@ -47,7 +47,7 @@ pub struct Body {
     pub at: [i32; 3],
 }
 
-/// Nobody predicts anything but the tick.
+/// Only the tick is predicted.
 #[derive(Clone, Debug, PartialEq, Entity)]
 pub struct Me {
     #[entity(smooth)]
@@ -62,7 +62,7 @@ impl Swarm {
         self.next += 1;
     }
 
-    /// How many codes a body moves in a tick, and whether it will not come to a wall soon, along the first axis.
+    /// A body's distance in codes per tick along the first axis, and whether it is far from any wall.
     pub fn pace(&self, id: u32) -> Option<(i32, bool)> {
         let body = self.bodies.iter().find(|body| body.id == id)?;
         Some((body.speed[0], body.at[0].abs() < BOX / 2))

@@ -1,4 +1,4 @@
-//! What is checked of every view while a trial runs.
+//! Invariants that are checked of every view while a trial runs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,18 +20,18 @@ pub struct World {
     still: Rc<Cell<bool>>,
 }
 
-/// What is known of what should be.
+/// The expected state of the views.
 #[derive(Default)]
 pub struct Checks {
-    /// The states of the last seconds, for those who look back.
+    /// The states of the last seconds.
     pub past: BTreeMap<Tick, Field>,
-    /// How often walkers had shouted while they were near a view: all that it may have learnt of that.
+    /// How often walkers had shouted while they were near a view: all that it may have heard.
     near: BTreeSet<(ViewId, u32, u16)>,
-    /// Where those who never turn were shown last, to whom.
+    /// Where walkers who never turn were last shown, to each player.
     marchers: BTreeMap<(usize, u32), [i32; 2]>,
-    /// What each player has heard.
+    /// The events each player has received.
     pub heard: BTreeMap<usize, Vec<(Tick, Happening)>>,
-    /// Entities in updates that were compared.
+    /// The number of entities in updates that were compared.
     pub checked: u64,
 }
 
@@ -55,7 +55,7 @@ impl World {
         World { trial, checks: Checks::default(), seed, still: Rc::default() }
     }
 
-    /// Somebody joins who turns about every half second, and shouts now and then.
+    /// A player joins who turns about every half second, and shouts now and then.
     pub fn join(&mut self) -> usize {
         let mut rng = Rng::new(self.seed ^ (self.players.len() as u64) << 32);
         let (mut walking, mut turn_at, still) = (Step::default(), Tick::ZERO, self.still.clone());
@@ -72,7 +72,7 @@ impl World {
         })
     }
 
-    /// Nobody does anything from now on.
+    /// All walkers stand still from now on.
     pub fn stand_still(&mut self) {
         self.still.set(true);
     }
@@ -103,15 +103,15 @@ impl Watch<Field> for Checks {
         self.past.retain(|past, _| tick.ticks_since(*past) < 240);
     }
 
-    /// What has just come over the wire speaks of nothing that is out of sight; and two who share a view and have the same
-    /// update have the same.
+    /// A received update has nothing that is out of sight; and two members of a view that have the same update have the
+    /// same content.
     fn updated(&mut self, players: &[Player<Field>], index: usize) {
         let view = &players[index].view;
         let (Some(seat), Some(then)) = (view.seat(), self.past.get(&view.newest_tick())) else { return };
         let id = then.view_of(seat);
         let eye = then.eye(id);
         for (walker, shown) in view.newest().iter::<Walker>() {
-            let truth = then.walker(walker as u16).expect("who is gone is not told of");
+            let truth = then.walker(walker as u16).expect("a walker in an update exists");
             assert!(distance(eye, truth.at) <= FAR * EDGE, "walker {walker} is out of sight");
             let may_know = shown.shouts == 0 || self.near.contains(&(id, walker, shown.shouts));
             assert!(may_know, "what only those near may know");
@@ -139,7 +139,7 @@ impl Watch<Field> for Checks {
         }
     }
 
-    /// Who never turns is never shown to step back.
+    /// A walker who never turns is never shown to step back.
     fn looked(&mut self, player: &mut Player<Field>, index: usize) {
         while let Some(event) = player.view.poll_event() {
             self.heard.entry(index).or_default().push(event);
@@ -156,7 +156,7 @@ impl Watch<Field> for Checks {
     }
 }
 
-/// Nobody flickers on the edge of a zone: it is this much farther out for who is in it.
+/// Entities do not flicker on the edge of a zone: for leaving, the edge is this much farther out.
 const EDGE: f32 = 1.1001;
 
 pub fn distance(eye: Option<[f32; 3]>, at: [i32; 2]) -> f32 {
@@ -165,7 +165,7 @@ pub fn distance(eye: Option<[f32; 3]>, at: [i32; 2]) -> f32 {
     (x * x + y * y).sqrt()
 }
 
-/// The entities of a state as everyone near would have them.
+/// The entities of a state as every near view would have them.
 pub fn truth<E: Entity>(state: &Field) -> BTreeMap<u32, E> {
     let mut scene = Scene::new(Field::KINDS);
     state.show(&mut scene);

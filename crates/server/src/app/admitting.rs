@@ -1,4 +1,4 @@
-//! Who comes in, and whether their address may begin another session.
+//! Admission of links, and the limit on relay sessions that one address may begin.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -8,17 +8,17 @@ use sametick_lockstep::relay::{LINGER_US, SessionKey};
 use sametick_session::name::is_printable;
 use sametick_sim::Time;
 use sametick_transport::hub::Key;
-use sametick_transport::pace::network;
+use sametick_transport::rate_limit::network;
 use sametick_wire::hello::{Proven, Refusal};
 
 use super::{Opening, ServerApp, Side};
 
-/// Sessions of the relay that one address may have begun, of those that go on. A session costs little, but there are 4,096 at most.
+/// Running relay sessions that one address may have begun. A session costs little, but there are 4,096 at most.
 pub const SESSIONS_PER_ADDRESS: usize = 64;
 
 const TOO_MANY_SESSIONS: &str = "your address has begun as many sessions here as one may have: join one of them, or wait until one is over";
 
-/// The sessions of the relay, by who has begun them.
+/// The relay's sessions, by the address that began them.
 pub(super) struct Begun<K = Key> {
     most: usize,
     sessions: BTreeMap<SessionKey, Beginner>,
@@ -28,7 +28,7 @@ pub(super) struct Begun<K = Key> {
 struct Beginner {
     source: IpAddr,
     links: usize,
-    /// Since when nobody is there.
+    /// Since when the session has no link.
     empty_since: Time,
 }
 
@@ -37,7 +37,7 @@ impl<K: Eq + Hash> Begun<K> {
         Begun { most, sessions: BTreeMap::new(), links: HashMap::new() }
     }
 
-    /// A link is about to open for a session. Returns whether it may.
+    /// Counts a link that is about to open for a session. Returns whether it may.
     fn open(&mut self, now: Time, key: K, session: &SessionKey, from: IpAddr) -> bool {
         let source = network(from);
         if !self.sessions.contains_key(session) {
@@ -53,7 +53,7 @@ impl<K: Eq + Hash> Begun<K> {
         true
     }
 
-    /// A link has ended.
+    /// Counts the end of a link.
     pub fn close(&mut self, now: Time, key: &K) {
         let session = self.links.remove(key);
         if let Some(it) = session.and_then(|session| self.sessions.get_mut(&session)) {
@@ -64,12 +64,12 @@ impl<K: Eq + Hash> Begun<K> {
 }
 
 impl ServerApp {
-    /// How many sessions of the relay one address may have begun, from now on.
+    /// Sets the limit on relay sessions per address.
     pub(crate) fn set_sessions_per_address(&mut self, most: usize) {
         self.begun.most = most;
     }
 
-    /// A link is about to open, for what it asks for.
+    /// Admits or refuses a link that is about to open.
     pub(super) fn let_in(
         &mut self,
         now: Time,
@@ -82,7 +82,7 @@ impl ServerApp {
         if !is_printable(&place.name) {
             return Err(Refusal::Other("a session is called by printable text".into()));
         }
-        // How many sessions a host has was decided before their games begin.
+        // The number of sessions of a host is limited before their games begin.
         if *side == Side::Relay && guest.is_none() && !self.begun.open(now, key, place, from.ip()) {
             return Err(Refusal::Other(TOO_MANY_SESSIONS.into()));
         }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_begins_so_many_sessions_and_joins_any() {
+    fn an_address_may_begin_a_limited_number_of_sessions() {
         let mut begun = Begun::new(3);
         let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let session = |name: u32| SessionKey { build: BuildId::from_bytes([1; 16]), name: name.to_string() };

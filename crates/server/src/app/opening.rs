@@ -1,4 +1,4 @@
-//! What a link asks for in its first message, and whether it may have it.
+//! Reads what a link asks for in its hello, and decides whether it is admitted.
 
 use std::net::IpAddr;
 
@@ -10,18 +10,18 @@ use sametick_wire::hello::{Intent, Proven, Refusal};
 use super::{ONLY_GATEWAY, STOPS, ServerApp, Side};
 use crate::hosting::Guest;
 
-/// What a link that is about to open asked for.
+/// The admitted request of a link that is about to open.
 pub(super) struct Opening {
     pub side: Side,
     pub place: SessionKey,
     pub schema: SchemaHash,
-    /// As whom it takes part in the game of a session.
+    /// Its player and seat in the game of a session.
     pub guest: Option<(SeatAssignment, Guest)>,
     pub from: IpAddr,
 }
 
 impl ServerApp {
-    /// What a client that says this wants, if it may have it.
+    /// The request in a hello, if it is admitted.
     pub(super) fn opening(&self, now: Time, from: IpAddr, proven: &Proven) -> Result<Opening, Refusal> {
         if self.stopping {
             return Err(Refusal::Other(STOPS.into()));

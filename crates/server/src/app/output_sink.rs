@@ -1,4 +1,4 @@
-//! Where what machines want goes: to links, and into logs.
+//! Where outputs of the relay and the rooms go: to links, and into logs.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,25 +12,25 @@ use crate::hosting::{GAME_OVER, MOVED_ON};
 use crate::recorder::Recorder;
 use crate::spectator::Told;
 
-/// Why links are closed when everything is as it should be.
+/// Close reasons that are no failure.
 const ORDINARY: [&str; 4] = [CAME_BACK, SEAT_GIVEN, MOVED_ON, GAME_OVER];
 
-/// Where what a machine wants goes.
+/// Sends outputs to links and hands records to the recorder.
 pub(crate) struct OutputSink<'a> {
     pub links: &'a mut Links,
     pub keys: &'a HashMap<Member, Key>,
     pub recorder: &'a mut Recorder,
-    /// What has become of the games of sessions.
+    /// Outcomes and crashes of the games of sessions.
     pub told: &'a mut VecDeque<Told>,
 }
 
 impl OutputSink<'_> {
-    /// Whether the link of a member is there.
+    /// Whether the member's link is open.
     pub fn reaches(&self, member: Member) -> bool {
         self.keys.contains_key(&member)
     }
 
-    /// Sends a message. A link with too much waiting is closed.
+    /// Sends a message. A link with too much queued is closed (backpressure).
     pub fn send(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
         let Some(key) = self.keys.get(&member) else { return };
         if let Err(error) = self.links.send(*key, channel, bytes) {
@@ -38,7 +38,7 @@ impl OutputSink<'_> {
         }
     }
 
-    /// Ends a link, not to come back.
+    /// Closes a link; the client must not reconnect.
     pub fn close(&mut self, member: Member, why: &str) {
         if let Some(key) = self.keys.get(&member) {
             if ORDINARY.contains(&why) {
@@ -51,7 +51,7 @@ impl OutputSink<'_> {
     }
 }
 
-/// How the log calls the end of a link.
+/// The log's word for the end of a link.
 pub(crate) fn leaving(ended: &Ended) -> Leaving {
     match ended {
         Ended::Link(Closed::TimedOut) => Leaving::TimedOut,

@@ -1,4 +1,4 @@
-//! Carries out what rooms want.
+//! Carries out the outputs of the rooms.
 
 use sametick_lockstep::relay::SessionKey;
 use sametick_sim::record::Record;
@@ -13,7 +13,7 @@ use crate::rooms::archive::{Archive, resume_room, save_room};
 use crate::rooms::{self, Mark, OpenRoom, Past, Rooms};
 use crate::spectator::Told;
 
-/// Carries out what rooms want. Returns when they want to be woken, and whether somebody may have come or gone.
+/// Carries out the outputs of the rooms. Returns their next wake time, and whether presence may have changed.
 pub(super) fn drain_rooms(
     now: Time,
     rooms: &mut Rooms,
@@ -39,7 +39,7 @@ pub(super) fn drain_rooms(
                 },
                 rooms::Output::WakeAt(at) => return (Some(at), changed),
                 rooms::Output::Wait => return (None, changed),
-                // Only rooms that keep something want these.
+                // Only rooms with a database have these outputs.
                 rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
                 other => changed |= note(rooms, sink, other),
             },
@@ -47,7 +47,7 @@ pub(super) fn drain_rooms(
     }
 }
 
-/// Writes down what has happened in a room. Returns whether somebody may have come or gone.
+/// Writes a room's output to logs. Returns whether presence may have changed.
 fn note(rooms: &Rooms, sink: &mut OutputSink<'_>, output: rooms::Output) -> bool {
     let mut changed = false;
     match output {
@@ -100,7 +100,7 @@ pub(super) fn say_goodbye(rooms: &Rooms, member: Member, why: &Ended) {
             let (name, seat, omissions) = (who.name, who.seat.map(|seat| seat.0), who.omissions);
             tracing::info!(name, seat, omissions, %why, "a player has gone");
         }
-        None => tracing::info!(%why, "somebody who had not joined has gone"),
+        None => tracing::info!(%why, "a member that had not joined has left"),
     }
 }
 

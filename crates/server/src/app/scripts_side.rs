@@ -1,4 +1,4 @@
-//! Scripts at the door: who is let into which room, and where the game of a session is when it is not here.
+//! Admission of scripts into rooms, and the address of a session's game that another process runs.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,9 +16,9 @@ use crate::rooms::entrance::{Entrance, is_of_scripts};
 use crate::rooms::envelope::{Code, Fault};
 use crate::rooms::scripts::Scripts;
 
-/// The game of a session that was looked for at a gateway.
+/// A session's game that a player asked for at the wrong process.
 pub(super) struct Elsewhere {
-    /// Where its host is, if that is known: as the gateway tells it to members.
+    /// The address of its host as the gateway tells it to members, if it is known.
     address: Option<String>,
 }
 
@@ -33,13 +33,13 @@ impl fmt::Display for Elsewhere {
     }
 }
 
-/// Whether a WebSocket at this address is a script's.
+/// Whether a WebSocket at this path is for scripts.
 pub(super) fn is_script(target: &str) -> bool {
     target.split('?').next().is_some_and(is_of_scripts)
 }
 
 impl ServerApp {
-    /// Takes what happens on the connection of a script.
+    /// Handles an event on a script's connection.
     pub(super) fn script_talks(&mut self, now: Time, links: &mut Links, key: Key, event: RawEvent) {
         let is_news = matches!(event, RawEvent::Began { .. } | RawEvent::Ended(_));
         match event {
@@ -90,7 +90,7 @@ impl ServerApp {
         Ok(())
     }
 
-    /// On which assignment a script takes part, in the game of a session.
+    /// The player and seat of a script in the game of a session.
     fn admit_script(&self, now: Time, entrance: &Entrance) -> Result<Option<(SeatAssignment, Guest)>, Fault> {
         if let Some(sessions) = &self.sessions {
             let admitted = sessions.admit_script(entrance);
@@ -102,7 +102,7 @@ impl ServerApp {
         }
     }
 
-    /// Where the game is that a player asks for, if it is the game of a session of another process.
+    /// Where the requested game runs, if it is the game of a session of another process.
     pub(super) fn elsewhere_of(&self, now: Time, hello: &Hello) -> Option<Elsewhere> {
         let place = match &hello.intent {
             Intent::Join { session } => session,
@@ -112,7 +112,8 @@ impl ServerApp {
         self.elsewhere(now, place, hello.pass.as_deref())
     }
 
-    /// The session is in the pass, and in the name of the game: the host it was born at, which may have handed it on.
+    /// The session id is in the pass and in the game's name. The latter names the host that created the session, which
+    /// may have moved it.
     fn elsewhere(&self, now: Time, place: &str, pass: Option<&[u8]>) -> Option<Elsewhere> {
         if self.sessions.is_some() {
             return None;

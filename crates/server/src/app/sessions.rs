@@ -1,4 +1,4 @@
-//! Between the sessions of a host and their games: what a game comes to, and what a session wants of it.
+//! Passes outcomes of games to the sessions of a host, and the sessions' orders to their games.
 
 use sametick_session::settings::Mode;
 use sametick_sim::Time;
@@ -10,7 +10,7 @@ use crate::rooms::Input;
 use crate::spectator::Told;
 
 impl ServerApp {
-    /// Brings to sessions what has happened, and to games what sessions want. Returns whether games may want something now.
+    /// Passes outcomes to sessions and orders to games. Returns whether games may have new outputs.
     pub(super) fn run_sessions(&mut self, now: Time, links: &mut Links, sessions: &mut HostSide) -> bool {
         while let Some(told) = self.relay.poll_told().or_else(|| self.told.pop_front()) {
             match told {

@@ -1,4 +1,4 @@
-//! `sametick bot`: what can be typed.
+//! `sametick bot`: its arguments, and how they become plans.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,10 +19,10 @@ use crate::cli::{ClientArgs, CommandError};
 use crate::config;
 use crate::copies::{self, CopyArgs, CopyError, Keep, read_copy};
 
-/// Bots of one process, at most: an address may call 256 times at once, and then 32 times a second.
+/// Bots of one process, at most: an address may make 256 connections at once, and then 32 a second.
 const MAX_BOTS: i64 = 250;
 
-/// What bots can play.
+/// The games that bots can play.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BotGame {
     /// Pong, for two to four
@@ -47,7 +47,7 @@ In a room, ends with an error if a bot was told nothing; in lockstep, if any two
     Arena(ArenaArgs),
 }
 
-/// What a member of a session shows, as it is typed.
+/// The pass of a member of a session, parsed from hexadecimal.
 #[derive(Clone, Debug)]
 struct Pass(Vec<u8>);
 
@@ -61,10 +61,11 @@ impl FromStr for Pass {
     }
 }
 
-/// What bots of every game take.
+/// The arguments that bots of every game take.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// The server: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://. Without it, the last that worked
+    /// The server: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://. Without it, the last that
+    /// worked
     #[arg(long, value_name = "URL")]
     connect: Option<Locator>,
 
@@ -75,7 +76,8 @@ struct CommonArgs {
     #[command(flatten)]
     copies: CopyArgs,
 
-    /// Play for a member of a session of the lobby: the pass that member was told, with the game's place as --session or --room
+    /// Play for a member of a session of the lobby: the pass that member was told, with the game's place as --session
+    /// or --room
     #[arg(long, value_name = "HEX", requires = "connect", conflicts_with = "count")]
     pass: Option<Pass>,
 
@@ -94,7 +96,7 @@ struct CommonArgs {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Flip a bit in the first bot's state after this tick, to see it found, named and mended
+    /// Flip a bit in the first bot's state after this tick, to see the desync found, reported and repaired
     #[arg(long, value_name = "TICK")]
     flip_bit: Option<u32>,
 }
@@ -147,7 +149,7 @@ impl CommonArgs {
         Crowd { count, seconds, netem, patience, pass, trace, commit }
     }
 
-    /// The copy that is to be brought, if it can be: it has a seat for everybody.
+    /// Reads the copy to bring, and checks that it has a seat for each bot.
     fn brought<G: Game>(&self, count: u32, seats: Option<u16>) -> Result<Option<SessionCopy>, CopyError> {
         let Some(place) = &self.copies.bring else { return Ok(None) };
         if self.pass.is_some() {
@@ -158,7 +160,7 @@ impl CommonArgs {
         Ok(Some(copy))
     }
 
-    /// Plays in a session.
+    /// Plays in a lockstep session.
     async fn play_lockstep<G: Game>(
         &self,
         crowd: Crowd,
@@ -220,7 +222,7 @@ impl ArenaArgs {
     }
 }
 
-/// Walks somewhere for half a second, and shoots now and then.
+/// Walks in one direction for half a second, and shoots now and then.
 fn wander(seat: Seat, tick: Tick) -> Input {
     let moment = u64::from(tick.0 + u32::from(seat.0)) / 15;
     let mut rng = Rng::new(moment << 16 | u64::from(seat.0));
@@ -228,7 +230,7 @@ fn wander(seat: Seat, tick: Tick) -> Input {
     Input { walk, aim: rng.next_u64() as u8, fire: rng.chance(1, 3), ..Input::default() }
 }
 
-/// Plays with headless players of a program of this git commit.
+/// Plays with headless bots of a program of this git commit.
 pub(crate) async fn play_bots(game: &BotGame, commit: &'static str) -> Result<ExitCode, CommandError> {
     match game {
         BotGame::Pong(args) => args.play(commit).await,

@@ -1,5 +1,5 @@
-//! Players who cost next to nothing: they say what has arrived without reading it, and walk blindly. A host cannot tell them
-//! from others, so that one machine can fill its rooms.
+//! Light bots, which cost next to nothing: they acknowledge updates without decoding them, and walk blindly. A host
+//! cannot tell them from other players, so one machine can fill its rooms.
 
 use sametick_client::{Progress, Side, Standing};
 use sametick_room::View;
@@ -17,20 +17,20 @@ use sametick_wire::{Channel, Malformed, Time, control};
 
 use super::room::Seen;
 
-/// How many ticks before theirs inputs are sent, besides half a round trip.
+/// How many ticks ahead of their tick inputs are sent, besides half a round trip.
 const LEAD_TICKS: u32 = 2;
 
-/// What such a player does.
+/// Chooses the input of a light bot.
 pub type Wander<G> = fn(Seat, Tick) -> <G as sametick_sim::Game>::Input;
 
-/// A player who reads nothing.
+/// A player who decodes no update.
 pub struct Light<G: Hosted> {
     join: Join,
     wander: Wander<G>,
     now: Time,
     seat: Option<Seat>,
     refused: Option<String>,
-    /// The newest update, and when it came.
+    /// The newest update, and when it arrived.
     newest: Option<(Tick, Time)>,
     mask: u64,
     path: Path,
@@ -98,12 +98,12 @@ impl<G: Hosted> Light<G> {
         self.acted_at.plus_micros(G::RATE.tick_micros())
     }
 
-    /// One input, for the tick in which it arrives with some time to spare.
+    /// Sends one input for a tick that it reaches with some margin.
     fn act(&mut self, now: Time, seat: Seat, (newest, came_at): (Tick, Time)) {
         let passed_us = now.micros_since(came_at) + self.path.rtt_us;
         let present = newest + (passed_us / G::RATE.tick_micros()) as u32;
         self.tick = (present + LEAD_TICKS).max(self.tick.next());
-        // Late by a moment is not late the next time.
+        // A wake-up that is late by less than a tick must not delay the next one.
         let on_time = now.micros_since(self.next_at()) < G::RATE.tick_micros();
         self.acted_at = if on_time { self.next_at() } else { now };
         let input = Opaque::of(&(self.wander)(seat, self.tick));

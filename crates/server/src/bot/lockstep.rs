@@ -1,4 +1,4 @@
-//! Headless players of lockstep sessions. They play, and compare what they ended up with.
+//! Headless bots in lockstep sessions. They play, and compare their final states.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,79 +21,79 @@ use serde::Serialize;
 use super::{Bot, BotError, Copies, Crowd, name_of, run};
 use crate::copies::{self, Keep};
 
-/// How many confirmed ticks back players compare their states.
+/// For how many confirmed ticks back bots compare their states.
 const COMPARED: usize = 120;
 
-/// What bots should do in a session.
+/// What bots do in a session.
 #[derive(Clone, Debug)]
 pub struct LockstepPlan<G: Game> {
-    /// The session they meet in.
+    /// The session's name.
     pub session: String,
-    /// How many, for how long.
+    /// How many bots, and for how long.
     pub crowd: Crowd,
-    /// What the session begins with, if it is not running.
+    /// The setup with which the session begins, if it is not running.
     pub setup: G::Setup,
-    /// The seed in that.
+    /// The seed in that setup.
     pub seed: u64,
-    /// How many seats it has then.
+    /// The number of seats of a new session.
     pub seats: u16,
-    /// Who plays.
+    /// Chooses the inputs.
     pub autopilot: fn(&G, Seat) -> G::Input,
-    /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
+    /// After this tick a bit of the first bot's state is flipped, to test the handling of desyncs.
     pub flip: Option<Tick>,
-    /// What the session begins with instead, if the server has nothing of it.
+    /// The copy from which the session begins if the server has nothing of it.
     pub bring: Option<SessionCopy>,
     /// Where a copy of the session is kept at the end, if anywhere.
     pub keep: Option<Keep>,
 }
 
-/// What one bot ended up with.
+/// The result of one bot.
 #[derive(Clone, Debug, Serialize)]
 pub struct BotReport {
-    /// Where it sat.
+    /// Its seat.
     pub seat: Option<u16>,
-    /// The last tick it knows for sure.
+    /// Its last confirmed tick.
     pub tick: u32,
-    /// The hash of its state then.
+    /// The hash of its state at that tick.
     pub hash: String,
-    /// Its inputs that missed their tick.
+    /// Its inputs that arrived too late for their tick.
     pub omissions: u32,
-    /// Guesses that were wrong.
+    /// How many wrong predictions were rolled back.
     pub rollbacks: u64,
     /// Ticks simulated again.
     pub resimulated: u64,
-    /// How often its state was wrong and had to be replaced.
+    /// How often its state was desynced and had to be replaced.
     pub resyncs: u32,
-    /// How often its connection was lost, and another one found.
+    /// How often it lost its connection and reconnected.
     pub losses: u32,
-    /// How often the session was found to have begun anew.
+    /// How often it found that the session had begun anew.
     pub restarts: u32,
-    /// As the link estimates it.
+    /// The round-trip time that the link estimates.
     pub rtt_us: Option<u64>,
-    /// Bytes taken from the carrier.
+    /// Bytes received from the transport.
     pub bytes_received: u64,
-    /// Bytes given to it.
+    /// Bytes handed to the transport.
     pub bytes_sent: u64,
-    /// How its last second was, in a sentence.
+    /// A sentence about its last second.
     pub verdict: &'static str,
-    /// The same in figures.
+    /// The figures behind that sentence.
     pub diagnostics: Diagnostics,
-    /// Each figure with what is normal and what it means.
+    /// Each figure with its normal range and its meaning.
     pub readings: [Reading; 7],
 }
 
-/// What all of them ended up with.
+/// The results of all bots.
 #[derive(Clone, Debug, Serialize)]
 pub struct BotsReport {
-    /// The relay.
+    /// The relay's URL.
     pub url: String,
-    /// Whether no two of them had different states at the same tick.
+    /// Whether no two bots had different states at the same tick.
     pub agree: bool,
     /// How many pairs of states were compared.
     pub compared: usize,
-    /// Each bot.
+    /// The result of each bot.
     pub bots: Vec<BotReport>,
-    /// What became of the copy that they brought.
+    /// What happened to the copy that they brought.
     pub brought: Option<String>,
     /// Where a copy of the session is kept.
     pub saved: Option<String>,
@@ -127,7 +127,7 @@ impl std::fmt::Display for BotsReport {
     }
 }
 
-/// Who a bot is.
+/// How a bot takes part.
 struct Part<G: Game> {
     join: JoinAs<G>,
     autopilot: fn(&G, Seat) -> G::Input,
@@ -140,7 +140,7 @@ impl<G: Game> Clone for Part<G> {
     }
 }
 
-/// A peer with somebody to play it.
+/// A peer and the bot that plays it.
 struct Player<G: Game> {
     peer: Peer<G>,
     part: Part<G>,
@@ -150,7 +150,7 @@ struct Player<G: Game> {
 }
 
 impl<G: Game> Player<G> {
-    /// Flips the first bit of the state that makes another state of it.
+    /// Flips the first bit whose flip still yields a valid, different state.
     fn flip(&mut self) {
         let Some((tick, state)) = self.peer.confirmed() else { return };
         let bytes = to_canonical(state).unwrap_or_default();
@@ -166,15 +166,15 @@ impl<G: Game> Player<G> {
         self.peer.tamper(|state| *state = flipped);
     }
 
-    /// Keeps the hash of the newest confirmed state.
+    /// Records the hash of the newest confirmed state.
     fn note(&mut self) {
         if self.peer.stats().resyncs > self.resyncs {
-            // What was wrong has been found and mended; what is compared is what came of it.
+            // The desync has been found and the state replaced; only states after that are compared.
             self.resyncs = self.peer.stats().resyncs;
             self.hashes.clear();
         }
         let Some((tick, state)) = self.peer.confirmed() else { return };
-        // What was taken back never happened.
+        // Hashes of ticks that were undone do not count.
         self.hashes.split_off(&tick.next());
         if self.hashes.last_key_value().is_none_or(|(last, _)| *last < tick) {
             self.hashes.insert(tick, StateHash::of(state));
@@ -247,7 +247,7 @@ where
                 Output::WantInput(_) => {
                     let played = self.peer.shown().zip(self.peer.seat());
                     let input = played.map(|((_, state), seat)| (self.part.autopilot)(state, seat));
-                    // What this side says of itself is never malformed.
+                    // Input of the bot's own side is never malformed.
                     let _ = self.peer.handle(self.now, Input::Local(input.unwrap_or_default()));
                 }
                 output => return output,
@@ -307,7 +307,7 @@ impl<G: Game> Bot<Player<G>> {
     }
 }
 
-/// Whether all bots had the same state at every tick that two of them know, and how many were compared.
+/// Whether all bots had the same state at every tick that two of them have recorded, and how many pairs were compared.
 fn agreement<G: Game>(bots: &[Bot<Player<G>>]) -> (bool, usize) {
     let mut seen: BTreeMap<Tick, StateHash> = BTreeMap::new();
     let (mut agree, mut compared) = (true, 0);
@@ -325,7 +325,7 @@ fn agreement<G: Game>(bots: &[Bot<Player<G>>]) -> (bool, usize) {
     (agree, compared)
 }
 
-/// Plays in a session with headless players and reports. Needs a runtime of one thread.
+/// Plays in a session with headless bots and reports. Needs a single-threaded runtime.
 pub async fn play_lockstep<G: Game>(
     url: &Locator,
     key: &AccessKey,
@@ -345,7 +345,7 @@ where
     let bots = run::<Player<G>>(url, key, crowd, (&session, copies.clone()), join).await;
     let copy = copies.newest.take();
     let saved = keep.zip(copy).map(|(keep, copy)| keep.write(&copy)).transpose();
-    // Also if the server is gone: that is when a copy is needed.
+    // A copy is kept also if the server is gone: that is when it is needed.
     let saved = saved.map_err(BotError::from)?.map(|kept| kept.to_string());
     let bots = bots.map_err(|error| error.with_copy(saved.as_deref()))?;
     let (agree, compared) = agreement(&bots);

@@ -1,4 +1,4 @@
-//! Headless players of authoritative rooms. They play by what they are told, and say how much that was.
+//! Headless bots in authoritative rooms. They play by the updates they receive, and report how much they received.
 
 use std::rc::Rc;
 
@@ -20,77 +20,77 @@ use serde::Serialize;
 use super::light::{Light, Wander};
 use super::{Bot, BotError, Crowd, name_of, run};
 
-/// What bots should do in a room.
+/// What bots do in a room.
 #[derive(Clone)]
 pub struct RoomPlan<G: Hosted> {
     /// The room's code.
     pub room: String,
-    /// How many, for how long.
+    /// How many bots, and for how long.
     pub crowd: Crowd,
-    /// What the room begins with, if it is not open.
+    /// The setup with which the room begins, if it is not open.
     pub setup: G::Setup,
-    /// The seed in that.
+    /// The seed in that setup.
     pub seed: u64,
-    /// How many seats it has then.
+    /// The number of seats of a new room.
     pub seats: u16,
-    /// Who plays.
+    /// The kind of player.
     pub player: RoomPlayer<G>,
 }
 
-/// Who plays in a room.
+/// The kind of player that a bot is in a room.
 #[derive(Clone, Copy)]
 pub enum RoomPlayer<G: Hosted> {
-    /// Somebody who looks: at what is predicted of oneself, what is known of others, the tick, and the seed.
+    /// A pilot that chooses inputs from its own predicted state, what is known of others, the tick, and the seed.
     Pilot(fn(&G::Own, &Scene, Tick, u64) -> G::Input),
-    /// Somebody who does not, and costs next to nothing: many of them fit on one machine.
+    /// A light bot that decodes no updates: many of them fit on one machine.
     Light(Wander<G>),
 }
 
-/// What one bot was told, and how it went.
+/// The result of one bot.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoomBotReport {
-    /// Where it sat.
+    /// Its seat.
     pub seat: Option<u16>,
     /// The tick of its last update.
     pub tick: u32,
-    /// Who was there in the end, itself included.
+    /// How many players were in the room at the end, itself included.
     pub players: usize,
-    /// Entities it knew of in the end.
+    /// Entities it knew of at the end.
     pub entities: usize,
     /// Updates that arrived.
     pub updates: u64,
-    /// Updates that did not, or too late.
+    /// Updates that did not arrive, or arrived too late.
     pub updates_lost: u64,
-    /// The mean bytes of an update.
+    /// The mean size of an update in bytes.
     pub update_bytes: u64,
-    /// Its inputs that missed their tick.
+    /// Its inputs that arrived too late for their tick.
     pub omissions: u32,
-    /// How wrong its prediction was on average, as a time.
+    /// The mean error of its prediction, as a time.
     pub error_mean_ms: f64,
-    /// And at worst.
+    /// The largest error of its prediction.
     pub error_max_ms: f32,
-    /// How often it was so wrong that it was mended at once.
+    /// How often the error was so large that it was corrected at once, without smoothing.
     pub snaps: u64,
-    /// How often its connection was lost, and another one found.
+    /// How often it lost its connection and reconnected.
     pub losses: u32,
-    /// As the link estimates it.
+    /// The round-trip time that the link estimates.
     pub rtt_us: Option<u64>,
-    /// Bytes taken from the carrier.
+    /// Bytes received from the transport.
     pub bytes_received: u64,
-    /// Bytes given to it.
+    /// Bytes handed to the transport.
     pub bytes_sent: u64,
 }
 
-/// What all of them were told.
+/// The results of all bots.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoomBotsReport {
-    /// The server.
+    /// The server's URL.
     pub url: String,
-    /// The room.
+    /// The room's code.
     pub room: String,
-    /// Whether every one of them had a seat and was told something.
+    /// Whether every bot had a seat and received an update.
     pub played: bool,
-    /// Each bot.
+    /// The result of each bot.
     pub bots: Vec<RoomBotReport>,
 }
 
@@ -124,14 +124,14 @@ impl std::fmt::Display for RoomBotsReport {
     }
 }
 
-/// Who a bot is.
+/// How a bot takes part.
 struct Part<G: Hosted> {
     join: JoinAs<G>,
     seed: u64,
     pilot: Pilot<G>,
 }
 
-/// What it does, by what it sees.
+/// Chooses a bot's input from what it sees.
 type Pilot<G> = fn(&<G as Hosted>::Own, &Scene, Tick, u64) -> <G as sametick_sim::Game>::Input;
 
 impl<G: Hosted> Clone for Part<G> {
@@ -140,11 +140,11 @@ impl<G: Hosted> Clone for Part<G> {
     }
 }
 
-/// A view with somebody to play it.
+/// A view and the bot that plays it.
 struct Player<G: Hosted> {
     view: View<G>,
     part: Part<G>,
-    /// Who was there when somebody last came or went.
+    /// How many players the last join or leave has left.
     players: usize,
     now: Time,
 }
@@ -195,7 +195,7 @@ where
                     let own = self.view.predicted().map(|(_, own)| own);
                     let Part { pilot, seed, .. } = &self.part;
                     let input = own.map(|own| pilot(own, self.view.newest(), tick, *seed));
-                    // What this side says of itself is never malformed.
+                    // Input of the bot's own side is never malformed.
                     let _ = self.view.handle(self.now, Input::Local(input.unwrap_or_default()));
                 }
                 output => return output,
@@ -224,7 +224,7 @@ where
     }
 }
 
-/// What a bot has come to know.
+/// What a bot has received.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen {
     pub seat: Option<Seat>,
@@ -238,7 +238,7 @@ pub(super) struct Seen {
     pub errors: Errors,
 }
 
-/// Somebody who was told of a room.
+/// A bot that can report what it has received of a room.
 pub(super) trait Told {
     fn seen(&self) -> Seen;
 }
@@ -283,7 +283,7 @@ impl<M: Told> Bot<M> {
     }
 }
 
-/// Plays in a room with headless players and reports. Needs a runtime of one thread.
+/// Plays in a room with headless bots and reports. Needs a single-threaded runtime.
 pub async fn play_room<G: Hosted>(
     url: &Locator,
     key: &AccessKey,

@@ -1,4 +1,4 @@
-//! Copies on disk: what is kept, what is left alone, and what is said.
+//! Tests of copies on disk: which are kept, which files are left alone, and the errors.
 
 use sametick_lockstep::session::Facts;
 use sametick_pong::{Pong, Setup};
@@ -6,7 +6,7 @@ use sametick_sim::{StateHash, Tick, schema_hash_of, to_canonical};
 
 use super::*;
 
-/// A folder that is gone afterwards.
+/// A folder that is deleted on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -86,7 +86,7 @@ fn a_newer_copy_is_never_replaced_by_an_older_one() {
 }
 
 #[test]
-fn what_is_there_and_is_something_else_is_left_alone() {
+fn files_that_are_no_copies_are_left_alone() {
     let folder = Folder::new();
     let file = folder.path().join("mine.save");
     assert_eq!(outcome(&Keep::at(&file), &copy_at("friday", 500)), Outcome::Written);
@@ -101,7 +101,7 @@ fn what_is_there_and_is_something_else_is_left_alone() {
 }
 
 #[test]
-fn where_nobody_has_said_where_the_last_ten_sessions_are_kept() {
+fn the_default_folder_keeps_the_last_ten_sessions() {
     let folder = Folder::new();
     let keep = Keep::Folder(folder.path().to_owned(), Some(KEPT_BY_DEFAULT));
     for number in 0..13 {

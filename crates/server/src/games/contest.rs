@@ -1,4 +1,4 @@
-//! A game of any type of which sessions can be made.
+//! Type-erased interface of games for which sessions can be made.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use sametick_sim::contest::{Contest, Outcome, SeatGroup, Wanted};
 use sametick_sim::to_canonical;
 
-/// What sessions need to know of a game, whatever its type: see [`Contest`].
+/// What sessions need to know of a game of any type: see [`Contest`].
 pub trait AnyContest: Send + Sync {
     /// [`Contest::GROUPS`].
     fn groups(&self) -> &'static [SeatGroup];
@@ -14,11 +14,11 @@ pub trait AnyContest: Send + Sync {
     /// [`Contest::SCENARIOS`].
     fn scenarios(&self) -> &'static [&'static str];
 
-    /// The canonical bytes of what a round begins with.
+    /// The canonical bytes of the setup of a round.
     fn setup(&self, wanted: &Wanted<'_>) -> Vec<u8>;
 
     /// How a game in this state has ended, if it has: see [`Run::state`](super::Run::state) and
-    /// [`AnyHost::state`](crate::rooms::AnyHost::state). A state of another game has not.
+    /// [`AnyHost::state`](crate::rooms::AnyHost::state). A state of another game has no outcome.
     fn outcome(&self, state: &dyn Any) -> Option<Outcome>;
 }
 

@@ -1,25 +1,25 @@
-//! Values thought of at random from nothing but the shape of their type.
+//! Generates random values of a type from its schema alone.
 
 use sametick_sim::schema::{DataModelType, DataModelVariant, NamedType};
 use sametick_sim::{Rng, Schema, from_canonical};
 use serde::de::DeserializeOwned;
 
-/// How often to think again when a type refuses a value of its shape.
+/// How often to retry when a type refuses a value that fits its schema.
 const TRIES: usize = 64;
 
-/// How long sequences, maps and texts are, at most: what one seat does is small.
+/// How long sequences, maps and texts are, at most: the input of one seat is small.
 const MAX_ITEMS: u64 = 4;
 
-/// How wide the numbers of a value may be.
+/// How wide the generated numbers are.
 #[derive(Clone, Copy)]
 pub enum Width {
     /// As wide as their type.
     Full,
-    /// Small, but for 64 bits, which are seeds: the size of a world should not be four thousand million.
+    /// Small, except 64-bit numbers, which are seeds: the size of a world should not be four thousand million.
     Small,
 }
 
-/// A value of a type. Nothing if everything that was tried was refused.
+/// A random value of a type. `None` if every attempt was refused.
 pub fn value<T: Schema + DeserializeOwned>(rng: &mut Rng, width: Width) -> Option<T> {
     (0..TRIES).find_map(|_| {
         let mut bytes = Vec::new();
@@ -86,7 +86,7 @@ fn narrow(width: Width, bits: u64) -> u64 {
     }
 }
 
-/// Small numbers as often as large ones: most of what matters happens near zero.
+/// Small numbers are as frequent as large ones: most edge cases are near zero.
 fn number(rng: &mut Rng, bits: u64) -> u64 {
     match rng.below(bits + 1) {
         0 => 0,
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_can_be_thought_of() {
+    fn every_shape_can_be_generated() {
         let mut rng = Rng::new(5);
         let values: Vec<Rich> = (0..50).map(|_| value(&mut rng, Width::Full).unwrap()).collect();
         assert!(values.iter().any(|rich| rich.choice == Choice::Nothing));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_thought_of_again() {
+    fn a_refused_value_is_generated_again() {
         let mut rng = Rng::new(6);
         let input: Option<sametick_pong::Input> = value(&mut rng, Width::Full);
         assert!(input.is_some());

@@ -1,4 +1,4 @@
-//! A game of a known type, behind the interface that all games share.
+//! A game of a known type, behind the type-erased interface.
 
 use std::any::Any;
 use std::ops::RangeInclusive;
@@ -30,31 +30,31 @@ pub struct Known<G: Game> {
 }
 
 impl<G: Game> Known<G> {
-    /// With inputs and setups of chance in rehearsals.
+    /// The game with random inputs and setups in rehearsals.
     pub const fn new() -> Known<G> {
         Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u16), room: None, contest: None }
     }
 
-    /// In rehearsals, this plays most of the time: it gets further into a game than chance does.
+    /// Sets the autopilot that plays most of the time in rehearsals: it gets further into a game than random inputs do.
     #[must_use]
     pub fn with_autopilot(self, autopilot: fn(&G, Seat) -> G::Input) -> Known<G> {
         Known { autopilot: Some(autopilot), ..self }
     }
 
-    /// So many may play it.
+    /// Sets how many players it takes.
     #[must_use]
     pub fn with_seats(self, seats: RangeInclusive<u16>) -> Known<G> {
         Known { seats: (*seats.start(), *seats.end()), ..self }
     }
 
-    /// In rehearsals, the setups are these, each from a seed.
+    /// Sets the setups of rehearsals, each from a seed.
     #[must_use]
     pub fn with_setup(self, setup: fn(u64) -> G::Setup) -> Known<G> {
         Known { setup: Some(setup), ..self }
     }
 
-    /// It can also be hosted, in rooms of so many seats. A room that a script begins has the usual setup, and a script that
-    /// has said nothing yet does what is usual.
+    /// Allows it to be hosted, in rooms of so many seats. A room that a script begins has the default setup, and a
+    /// script that has sent no input yet sends the default one.
     #[must_use]
     pub fn with_rooms(self, seats: RangeInclusive<u16>) -> Known<G>
     where
@@ -65,7 +65,7 @@ impl<G: Game> Known<G> {
         Known { room: Some(Box::new(Hosting::<G>::new(seats))), ..self }
     }
 
-    /// Sessions can be made of it.
+    /// Allows sessions to be made of it.
     #[must_use]
     pub fn with_sessions(self) -> Known<G>
     where
@@ -151,7 +151,7 @@ impl<G: Game> AnyGame for Known<G> {
     }
 }
 
-/// A game that is being played.
+/// A running game.
 struct Running<G: Game> {
     tick: Tick,
     state: G,
@@ -195,7 +195,7 @@ impl<G: Game> Run for Running<G> {
     }
 
     fn to_json(&self, layout: Layout) -> Result<String, ShowError> {
-        // Written, not built as a tree of values, which would have no place for 128 bits.
+        // Written directly, because a tree of JSON values has no place for 128 bits.
         Ok(match layout {
             Layout::Line => serde_json::to_string(&self.state)?,
             Layout::Page => serde_json::to_string_pretty(&self.state)?,

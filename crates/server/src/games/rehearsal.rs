@@ -1,4 +1,5 @@
-//! Sessions as players could have played them: who comes, goes, is late, plays well or presses anything at all.
+//! Generates sessions as players could have played them: players join, leave, are late, play well or press random
+//! inputs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,15 +13,16 @@ use super::invent::{self, Width};
 /// How often the players of a rehearsal compare their states, as those of a relay do.
 const CHECK_TICKS: u32 = 30;
 
-/// How many seats there are, at most: one more than most games have, for someone who only watches.
+/// How many seats there are, at most: one more than most games have, for a spectator.
 const SEATS: u64 = 5;
 
-/// A session that nobody has played: a setup and what everyone did, as bytes.
+/// A generated session: a setup and the inputs of all seats, as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rehearsal {
     /// The canonical bytes of the setup.
     pub setup: Vec<u8>,
-    /// What happened in every tick, from tick 1 on. If there are fewer than were asked for, the game panics in the last.
+    /// What happened in every tick, from tick 1 on. If there are fewer than were asked for, the game panics in the
+    /// last.
     pub ticks: Vec<TickInputs>,
 }
 
@@ -36,7 +38,7 @@ impl Rehearsal {
         }
     }
 
-    /// The records of its log, with the hashes that the game comes to. The tick in which it panics is the last.
+    /// The records of its log, with the hashes that the game computes. The tick in which it panics is the last.
     pub fn records(&self, game: &dyn AnyGame) -> Vec<Record> {
         let mut run = game.begin(&self.setup).expect("a rehearsal is made of what the game can read");
         let mut records = Vec::new();
@@ -73,12 +75,12 @@ fn add_comings_and_goings(inputs: &TickInputs, records: &mut Vec<Record>) {
     }
 }
 
-/// Someone on a seat.
+/// A player on a seat.
 struct Player {
     seat: Seat,
-    /// Whether they press anything at all for now, rather than play.
+    /// Whether the player sends random inputs for now.
     wild: bool,
-    /// What they did last, if anything could be thought of.
+    /// Its last input, if one could be generated.
     last: Option<Vec<u8>>,
 }
 
@@ -114,7 +116,7 @@ pub fn rehearse<G: Game>(
     Some(rehearsal)
 }
 
-/// What one seat does in one tick, if somebody sits there or sits down.
+/// The input of one seat in one tick, if a player sits there or sits down.
 fn act<G: Game>(
     state: &G,
     seat: Seat,
@@ -132,7 +134,7 @@ fn act<G: Game>(
     }
     let Some(at) = players.iter().position(|player| player.seat == seat) else { return };
     let player = &mut players[at];
-    // Now and then someone changes their mind for a while, is late, or leaves.
+    // Now and then a player changes its style for a while, is late, or leaves.
     if rng.chance(1, 120) {
         player.wild = autopilot.is_none() || !player.wild;
     }

@@ -1,4 +1,4 @@
-//! The catalog of a gateway: in memory, and in a file so that a gateway that was killed knows at once what there was.
+//! The gateway's catalog: in memory, and in a file so that a gateway that was killed has it at once after a restart.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use sametick_store::catalog::{CatalogFile, HostRow as KeptRow, OpenCatalog, Sess
 use sametick_wire::control;
 use serde::Serialize;
 
-/// The file, in the folder of hosts.
+/// The catalog's file name in the folder of hosts.
 pub(crate) const FILE: &str = "catalog.sqlite";
 
-/// What a gateway knows.
+/// The catalog and its file.
 #[derive(Default)]
 pub(crate) struct Kept {
     remembered: Remembered,
-    /// As it was written last, without the numbers of beats.
+    /// The rows as last written, without their heartbeat numbers.
     written: BTreeMap<HostId, HostRow>,
     writer: Option<Writer>,
 }
@@ -34,7 +34,7 @@ struct Writer {
 }
 
 impl Kept {
-    /// What was known, from a file. Without one that can be written, it is only remembered.
+    /// Reads the catalog from a file. If the file cannot be written, the catalog is kept in memory only.
     pub fn open(now: Time, path: &Path) -> Kept {
         let OpenCatalog { file, hosts, damage } = match CatalogFile::open(path) {
             Ok(opened) => opened,
@@ -55,7 +55,7 @@ impl Kept {
         kept
     }
 
-    /// Writes down what is known, and waits for that.
+    /// Writes the catalog, and waits until it is on disk.
     pub fn close(self) {
         if let Some(Writer { rows, thread }) = self.writer {
             drop(rows);
@@ -63,13 +63,13 @@ impl Kept {
         }
     }
 
-    /// Has written what is different from what was.
+    /// Queues the row of a host for writing if it has changed.
     fn keep(&mut self, host: HostId) {
         let Some(writer) = &self.writer else { return };
         let row = self.remembered.row(host);
         let now = row.clone().map(quiet);
         if now.as_ref() != self.written.get(&host) {
-            // Whoever writes may have ended; then it is only remembered.
+            // The writer thread may have ended; then the row is kept in memory only.
             let _ = writer.rows.send((host, row));
             match now {
                 Some(now) => self.written.insert(host, now),
@@ -79,7 +79,7 @@ impl Kept {
     }
 }
 
-/// That a host has said something once more is no news.
+/// The row without its heartbeat number: a heartbeat alone is not written.
 fn quiet(row: HostRow) -> HostRow {
     HostRow { beat: Beat { number: 0, ..row.beat }, ..row }
 }
@@ -125,7 +125,7 @@ fn kept_row(row: &HostRow) -> KeptRow {
     }
 }
 
-/// How messages call it.
+/// Its name in messages.
 fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! How a gateway begins: where hosts call, and which processes it starts itself.
+//! Starts a gateway: the address for hosts, and the host processes to start.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,18 +21,18 @@ use crate::games::Games;
 use crate::hosting::folder::replace;
 use crate::secret::kept_key;
 
-/// The key that hosts and gateways have in common, in the folder of hosts.
+/// The shared key of hosts and gateways, in the folder of hosts.
 pub(crate) const KEY: &str = "key";
 
-/// The file there that says where the gateway of this data folder is called.
+/// The file in that folder with the address of this data folder's gateway.
 pub(crate) const WHERE: &str = "gateway";
 
-/// The ports of hosts that are started here, or none.
+/// The ports of the hosts that this gateway starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPorts {
-    /// These.
+    /// The hosts use these ports.
     On(RangeInclusive<u16>),
-    /// None are started.
+    /// The gateway starts no hosts.
     Off,
 }
 
@@ -67,22 +67,22 @@ impl std::fmt::Display for HostPorts {
     }
 }
 
-/// How a gateway is to be.
+/// The configuration of a gateway.
 pub(crate) struct Gatewaying<'a> {
-    /// Where hosts call.
+    /// The address that hosts connect to.
     pub hosts: SocketAddr,
     pub ports: HostPorts,
     pub spare: Option<usize>,
     pub data: &'a Path,
-    /// How hosts are started.
+    /// The command that starts hosts.
     pub launch: Launch,
     pub lists: Lists,
-    /// Of which sessions can be made.
+    /// The games of which sessions can be created.
     pub games: Games,
 }
 
 impl Gatewaying<'_> {
-    /// Begins: from now on hosts find it.
+    /// Starts the gateway; hosts can find it from then on.
     pub async fn start(self, now: Time, waker: HubWaker) -> io::Result<GatewaySide> {
         let folder = self.data.join(HOSTS);
         std::fs::create_dir_all(&folder)?;
@@ -106,7 +106,7 @@ impl Gatewaying<'_> {
     }
 }
 
-/// Options of a host that follow from settings of the gateway.
+/// Adds an option of a host that follows from a setting of the gateway.
 pub(crate) fn option(args: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
     if let Some(value) = value {
         args.push(name.into());

@@ -1,4 +1,4 @@
-//! What is known of sessions and hosts, for whoever asks over HTTP: written down when it changes, and read without waiting.
+//! The lists of sessions and hosts for HTTP: a snapshot that is written on changes and read without waiting.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::strict_json;
 
-/// How often it is written down at most.
+/// The least time between two snapshots.
 const EVERY_US: u64 = 500_000;
 
-/// So many sessions are told of at once.
+/// The most sessions in one answer.
 const MAX_TOLD: usize = 1_000;
 
-/// What was written down last. A copy is the same.
+/// The last snapshot. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Lists(Arc<Mutex<Seen>>);
 
@@ -27,7 +27,7 @@ struct Seen {
     sessions: Arc<Vec<Listed>>,
 }
 
-/// How many there are, listed or not.
+/// Totals, of listed and unlisted sessions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub hosts: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Counts {
 }
 
 impl Lists {
-    /// Writes down what is known. If that was done a moment ago, returns when it is to be done again.
+    /// Takes a snapshot. If the last one is too recent, returns when the next is due.
     pub fn show(&self, now: Time, catalog: &impl Catalog) -> Option<Time> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.version.is_some() && now.micros_since(seen.at) < EVERY_US {
@@ -52,12 +52,12 @@ impl Lists {
         None
     }
 
-    /// How many hosts, sessions and people there are.
+    /// The numbers of hosts, sessions and people.
     pub fn counts(&self) -> Counts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).counts
     }
 
-    /// The sessions that somebody wants to see, by the query of an address. What is wrong with it is said.
+    /// The sessions that match a query string. The error says what is wrong with the query.
     pub fn answer(&self, query: &str) -> Result<Value, String> {
         let filter = filter_of(query)?;
         let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner).sessions.clone();
@@ -94,7 +94,7 @@ fn filter_of(query: &str) -> Result<Filter, String> {
                 let players = value.parse::<u16>().map_err(|_| "`players` is a number".to_owned())?;
                 filter.insert(name.into(), players.into())
             }
-            // The passphrase's proof may stand here as well.
+            // The query may also contain the proof of the passphrase.
             _ => None,
         };
     }

@@ -1,4 +1,4 @@
-//! The host processes of this machine: starts them, sees them end, and ends those that do not.
+//! Starts the host processes of this machine, notices their end, and kills those that do not end.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,24 +15,24 @@ use super::settings::PORT;
 use crate::hosting::Downward;
 use crate::hosting::folder::glance;
 
-/// How often it is looked whether a host still runs that was found, not started.
+/// How often the gateway checks whether a host that it adopted still runs.
 const LOOK_EVERY_US: u64 = 1_000_000;
 
-/// Where the folders of hosts are, below the folder of data.
+/// The folder with the folders of hosts, below the data folder.
 pub(crate) const HOSTS: &str = "hosts";
 
-/// The host processes of this machine.
+/// The fleet of host processes and its driver.
 pub(crate) struct Processes {
     fleet: Fleet,
     folder: PathBuf,
-    /// The command that starts a host, without its port.
+    /// The command that starts a host, without the port.
     command: Launch,
-    /// Those that were started here, to end them.
+    /// Channels that end the processes started by this gateway.
     children: HashMap<u16, tokio::sync::oneshot::Sender<()>>,
     exits: Receiver<u16>,
     sender: Sender<u16>,
     waker: HubWaker,
-    /// Until when those that play may go on, once all are to end.
+    /// The deadline for running games once the gateway ends.
     end_at: Option<Time>,
     look_at: Time,
     wake_at: Option<Time>,
@@ -40,19 +40,19 @@ pub(crate) struct Processes {
     spare: usize,
 }
 
-/// How a host is started.
+/// How to start a host.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub program: PathBuf,
     pub args: Vec<std::ffi::OsString>,
-    /// The address to listen on, before its port.
+    /// The address that a host listens on, without the port.
     pub ip: IpAddr,
-    /// What players are told to connect to, with a place for the port.
+    /// The address that players are told, with a placeholder for the port.
     pub address: Option<String>,
 }
 
 impl Processes {
-    /// For hosts below this folder of data.
+    /// A fleet with its folders below this data folder.
     pub fn new(now: Time, config: FleetConfig, data: &Path, command: Launch, waker: HubWaker) -> Processes {
         let spare = config.spare;
         let config = FleetConfig { spare: 0, ..config };
@@ -82,45 +82,45 @@ impl Processes {
         }
     }
 
-    /// When it wants to be woken.
+    /// The next wake time.
     pub fn wake_at(&self) -> Option<Time> {
         let look = (!self.is_done).then_some(self.look_at);
         self.wake_at.into_iter().chain(look).min()
     }
 
-    /// Whether all have ended that were to.
+    /// Whether all hosts have ended after [`Processes::end`].
     pub fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Starts what is to be there from the beginning.
+    /// Starts the first hosts.
     pub fn begin(&mut self, now: Time) {
         self.fleet.handle(now, Input::Timeout);
     }
 
-    /// All are to end; those that play may go on for so long.
+    /// Ends all hosts; running games may go on for `within_us`.
     pub fn end(&mut self, now: Time, within_us: u64) {
         let at = now.plus_micros(within_us);
         self.end_at = Some(self.end_at.map_or(at, |earlier| earlier.min(at)));
         self.fleet.handle(now, Input::Drain);
     }
 
-    /// Somebody looks for a session: from now on some hosts are kept ready.
+    /// A visitor looks for a session: from now on spare hosts are kept ready.
     pub fn wake(&mut self, now: Time) {
         self.fleet.handle(now, Input::Spare(self.spare));
     }
 
-    /// So many sessions wait for a place.
+    /// Sets how many sessions wait for a host.
     pub fn wanted(&mut self, now: Time, wanted: usize) {
         self.fleet.handle(now, Input::Wanted(wanted));
     }
 
-    /// A host has said how it is.
+    /// Handles a status report of a host.
     pub fn heard(&mut self, now: Time, port: u16, sessions: usize, is_draining: bool) {
         self.fleet.handle(now, Input::Heard { port, sessions, is_draining });
     }
 
-    /// Carries out what is wanted. Returns which hosts are to be told to end, and how.
+    /// Carries out the fleet's outputs. Returns which hosts to tell to end, and how.
     pub fn carry_out(&mut self, now: Time) -> Vec<(u16, Downward)> {
         while let Ok(port) = self.exits.try_recv() {
             self.children.remove(&port);
@@ -152,7 +152,7 @@ impl Processes {
         self.folder.join(port.to_string())
     }
 
-    /// Those that were not started here say nothing when they end.
+    /// Checks adopted hosts: the end of a process that is no child is not reported.
     fn look(&mut self, now: Time) {
         for port in self.fleet.ports().collect::<Vec<_>>() {
             if !self.children.contains_key(&port) {
@@ -177,7 +177,8 @@ impl Processes {
         if let Some(address) = address {
             command.arg("--address").arg(address.replace(PORT, &port.to_string()));
         }
-        // Ctrl-C in a terminal is for the gateway, which tells its hosts. They outlive one that is killed.
+        // Ctrl-C in a terminal must reach only the gateway, which tells its hosts. Hosts outlive a gateway that is
+        // killed.
         #[cfg(unix)]
         command.process_group(0);
         let (ender, end) = tokio::sync::oneshot::channel::<()>();

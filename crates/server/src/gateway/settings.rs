@@ -1,4 +1,4 @@
-//! What a gateway can be told about its hosts, on the command line or in a file.
+//! Settings of a gateway for its hosts, from the command line or a file.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use sametick_session::fleet::{PORTS, SPARE};
 
 use super::command::HostPorts;
 
-/// Where a port stands in an address.
+/// The placeholder of the port in an address.
 pub(crate) const PORT: &str = "{port}";
 
 /// The settings of hosts.
@@ -21,7 +21,7 @@ pub struct HostsArgs {
     #[arg(long, value_name = "FIRST-LAST")]
     pub host_ports: Option<HostPorts>,
 
-    /// How many hosts without a session are kept ready once somebody looks for one [default: 2]
+    /// How many hosts without a session are kept ready once a visitor looks for one [default: 2]
     #[arg(long, value_name = "N")]
     pub spare_hosts: Option<usize>,
 
@@ -38,7 +38,7 @@ fn template(text: &str) -> Result<String, &'static str> {
 }
 
 impl HostsArgs {
-    /// These, or what others say where these say nothing.
+    /// These settings, with `below` as defaults.
     #[must_use]
     pub fn over(self, below: HostsArgs) -> HostsArgs {
         HostsArgs {
@@ -49,7 +49,7 @@ impl HostsArgs {
         }
     }
 
-    /// A setting as text, if it is given; none if this is not one of these.
+    /// A setting as text, if it is given; `None` if there is no such setting.
     pub fn value(&self, name: &str) -> Option<Option<String>> {
         match name {
             "hosts" => Some(self.hosts.map(|hosts| hosts.to_string())),
@@ -60,7 +60,7 @@ impl HostsArgs {
         }
     }
 
-    /// What one that is not given would look like.
+    /// An example value for a setting.
     pub fn example(name: &str) -> Option<String> {
         match name {
             "hosts" => Some("0.0.0.0:8079".into()),

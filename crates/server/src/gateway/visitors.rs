@@ -1,4 +1,4 @@
-//! Whoever looks for a session: their connections, who they are, and what they are answered.
+//! The visitors of the lobby: their connections, sign-in and answers.
 
 use sametick_session::catalog::Catalog as _;
 use sametick_session::gateway::{Asking, ClientId, Input};
@@ -14,27 +14,27 @@ use super::{GatewaySide, source_of};
 use crate::envelope_connection::{EnvelopeConnection, asked};
 use crate::rooms::envelope::{Code, Outgoing};
 
-/// Where visitors talk with the gateway.
+/// The WebSocket path of the lobby.
 pub(crate) const SOCKET: &str = "/api/lobby/ws";
 
-/// What all messages here are about.
+/// The feature in all envelopes of the lobby.
 const FEATURE: &str = "lobby";
 
-/// What somebody is told who has not signed in where that is asked for.
+/// The refusal of a visitor without a token where sign-in is required.
 const SIGN_IN: &str =
     "sign in first: exchange a signed token at /api/session, and show the one you are given";
 
-/// Somebody who looks for a session.
+/// A visitor of the lobby.
 pub(super) struct Visitor {
     connection: EnvelopeConnection,
     client: ClientId,
-    /// Who they are, once they have said so.
+    /// The visitor's player id, after the greeting.
     player: Option<PlayerId>,
-    /// What they have shown, while it is looked up.
+    /// The token that is being looked up, and the greeting's number.
     asked: Option<(u64, Token)>,
 }
 
-/// What is said first: who one was the last time.
+/// The first command, with the token from the last visit.
 #[derive(Deserialize)]
 #[serde(tag = "action", content = "payload", rename_all = "snake_case")]
 enum Greeting {
@@ -44,7 +44,7 @@ enum Greeting {
     },
 }
 
-/// An answer; without a number it is what somebody follows.
+/// An answer to a command, or, without a number, an update of a subscription.
 #[derive(Serialize)]
 struct Answer<A: Serialize> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,20 +57,20 @@ impl<A: Serialize> Outgoing for Answer<A> {
     const KIND: &'static str = "answer";
 }
 
-/// Who somebody is.
+/// The answer to the greeting.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Greeted {
     You {
         #[serde(with = "sametick_session::id::player")]
         player: PlayerId,
-        /// Shows it the next time. Nobody else should know it.
+        /// The token to show on the next visit. It is secret.
         token: String,
     },
 }
 
 impl GatewaySide {
-    /// Takes what happens on a connection.
+    /// Handles an event of a connection.
     pub fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: &RawEvent) {
         match event {
             RawEvent::Began { from, .. } => {
@@ -109,7 +109,7 @@ impl GatewaySide {
             };
         };
         let checked = asked::<Ask>(command, FEATURE).and_then(|ask| {
-            // Of a game that only hosts know, they know what can be had.
+            // For a game that only hosts know, the host checks the settings.
             if let Ask::Create { settings, .. } = &ask
                 && (self.games.named(&settings.game).is_some()
                     || !self.gateway.catalog().is_offered(&settings.game, settings.mode))
@@ -135,12 +135,12 @@ impl GatewaySide {
         }
     }
 
-    /// Whose token is to be looked up.
+    /// The next token to look up, and its visitor.
     pub fn poll_question(&mut self) -> Option<(u64, Token)> {
         self.questions.pop_front()
     }
 
-    /// Who somebody is whose token was looked up.
+    /// Handles the result of a token lookup.
     pub fn known(&mut self, links: &mut Links, client: u64, player: Option<PlayerId>) {
         let key = self.clients.get(&ClientId(client));
         let Some(visitor) = key.and_then(|key| self.visitors.get_mut(key)) else { return };
@@ -152,15 +152,15 @@ impl GatewaySide {
         }
     }
 
-    /// Tells everybody that it is over.
+    /// Closes all visitors' connections.
     pub fn hang_up(&mut self, links: &mut Links) {
         self.visitors.values().for_each(|visitor| visitor.connection.hang_up(links));
     }
 }
 
 impl Visitor {
-    /// Whoever has a token is who they were; whoever has none is somebody new, unless people have to sign in: then the token is to be
-    /// looked up.
+    /// A visitor with a token is the same player as before; one without is a new player. Where sign-in is required, the
+    /// token is returned for lookup.
     fn greet(&mut self, links: &mut Links, seq: u64, token: Option<&str>, is_strict: bool) -> Option<Token> {
         let token = match token.map(Token::from_hex) {
             None if is_strict => {
@@ -190,8 +190,8 @@ impl Visitor {
     }
 }
 
-/// Who somebody with this token is. Nothing has to be kept: who knows the token is the player, at every gateway, and the player's id
-/// does not tell it.
+/// The player of a token. Nothing is stored: the token proves the identity at every gateway, and the id does not reveal
+/// the token.
 fn player_of(token: &Token) -> PlayerId {
     let mut hasher = blake3::Hasher::new_derive_key("sametick 2026 player of a lobby token");
     hasher.update(token.to_hex().as_bytes());

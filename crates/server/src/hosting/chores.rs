@@ -1,4 +1,4 @@
-//! What a host has done on other threads: storing its sessions, and weighing passwords.
+//! The worker threads of a host: they store sessions and hash passwords.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use sametick_transport::hub_waker::HubWaker;
 
 use super::folder::replace;
 
-/// What cannot be written is tried again after so long.
+/// The pause before a failed write is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 enum Job {
@@ -23,7 +23,7 @@ enum Job {
     Delete { session: SessionId, path: PathBuf },
 }
 
-/// The threads of a host. What they have done is an input of it.
+/// The worker threads of a host. Their results are inputs of the host.
 pub(crate) struct Chores {
     jobs: Option<Sender<Job>>,
     words: Option<Sender<(u64, Salt, Password)>>,
@@ -32,7 +32,7 @@ pub(crate) struct Chores {
 }
 
 impl Chores {
-    /// Starts them. The waker is rung when something is done.
+    /// Starts the threads. Rings the waker for each result.
     pub fn start(waker: &HubWaker) -> io::Result<Chores> {
         let (sender, done) = channel();
         let (jobs, to_do) = channel();
@@ -40,7 +40,7 @@ impl Chores {
         let (said, rung) = (sender.clone(), waker.clone());
         let disk = thread::Builder::new().name("sessions".into()).spawn(move || {
             keep(&to_do, |input| {
-                // The host may have ended meanwhile.
+                // The host may have ended in the meantime.
                 let _ = said.send(input);
                 rung.ring();
             });
@@ -61,24 +61,24 @@ impl Chores {
         self.hand_over(Job::Store { session, number, path, bytes });
     }
 
-    /// Deletes what was stored of one.
+    /// Deletes the file of a session.
     pub fn delete(&self, session: SessionId, path: PathBuf) {
         self.hand_over(Job::Delete { session, path });
     }
 
-    /// Weighs a password.
+    /// Hashes a password.
     pub fn weigh(&self, work: u64, salt: Salt, password: Password) {
         if let Some(words) = &self.words {
             let _ = words.send((work, salt, password));
         }
     }
 
-    /// What has been done.
+    /// The next result.
     pub fn poll(&self) -> Option<Input> {
         self.done.try_recv().ok()
     }
 
-    /// Waits until everything is on disk that can be.
+    /// Waits until all writes are on disk or have failed.
     pub fn finish(&mut self) {
         self.jobs = None;
         if let Some(disk) = self.disk.take() {
@@ -93,8 +93,8 @@ impl Chores {
     }
 }
 
-/// Does what is to be done on disk. Of one session only the newest counts; what fails is tried again until it is done, or until
-/// nobody is there any more.
+/// Writes and deletes session files. Only the newest version of a session is written; a failed write is tried again
+/// until it succeeds or the host is gone.
 fn keep(jobs: &Receiver<Job>, mut done: impl FnMut(Input)) {
     let mut pending: BTreeMap<SessionId, Job> = BTreeMap::new();
     let mut is_last = false;

@@ -27,13 +27,13 @@ use crate::secret::kept_key;
 use crate::serve::{RelayOptions, close, run};
 use crate::signals::Stops;
 
-/// Where a host listens if nothing else is said.
+/// The default listen address of a host.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), *PORTS.start());
 
-/// For how long games may go on when a host is told to end: with what comes after, it ends within 30 s.
+/// How long games may go on when a host is told to end: with the work that follows, the host ends within 30 s.
 pub(crate) const MAX_DRAIN_S: u64 = 20;
 
-/// What `sametick host` takes.
+/// The arguments of `sametick host`.
 #[derive(Clone, Debug, Args)]
 pub struct HostArgs {
     /// The address for players: WebSocket (tcp) and WebTransport (udp of the same number)
@@ -88,7 +88,7 @@ pub struct HostArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// A proxy stands before the port: believe what it says of who asks
+    /// A proxy stands before the port: trust the client addresses that it sends
     #[arg(long)]
     pub behind_proxy: bool,
 
@@ -116,14 +116,14 @@ pub(crate) fn address(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The name in an address that players are told to connect to: it is one of this host's.
+/// The host name in an address that players are told: it is one of this host's names.
 fn name_of(address: &str) -> Option<String> {
     let (_, authority) = address.split_once("://")?;
     let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
     Some(name.to_owned())
 }
 
-/// Hosts sessions until somebody ends it.
+/// Hosts sessions until the process is told to end.
 pub async fn serve_host(args: &HostArgs, games: &Games) -> Result<(), CommandError> {
     let port = args.listen.port();
     let hosts = args.data.join(HOSTS);
@@ -194,7 +194,8 @@ impl HostArgs {
         }
     }
 
-    /// A connection to every gateway. The one that has started it says in a file where it is, which may be elsewhere after a restart.
+    /// A connection to every gateway. The gateway that has started this host writes its address to a file, because it
+    /// can change after a restart.
     fn connections(&self, hosts: &Path, waker: &HubWaker) -> io::Result<Vec<ControlConnections>> {
         let key_file = self.gateway_key.clone().unwrap_or_else(|| hosts.join(KEY));
         if !self.started && self.gateway.is_empty() {

@@ -1,9 +1,9 @@
-//! What a host keeps on disk: who it is, in which life, its secret, and what it has stored of its sessions.
+//! The folder of a host on disk: its id and life, its secret, and its stored sessions.
 //!
 //! ```text
 //! lock            held while the host runs; its process's number and role
 //! host            its id and its life, as JSON
-//! host.key        its secret: whoever reads it can take any seat
+//! host.key        its secret: it allows taking any seat
 //! running         there while it runs, and after it has crashed
 //! sessions/ID     a session, whole or as it was before; ID.damaged if it could not be read
 //! ```
@@ -30,19 +30,19 @@ struct Who {
     life: u32,
 }
 
-/// The folder of a host that runs.
+/// The folder of a running host.
 pub(crate) struct Folder {
     root: PathBuf,
     _lock: FolderLock,
     pub id: HostId,
     pub life: Incarnation,
     pub secret: [u8; 32],
-    /// Whether its last life did not end in order.
+    /// Whether the host's last life ended without a clean stop.
     pub has_crashed: bool,
 }
 
 impl Folder {
-    /// Begins another life of the host in this folder, or its first.
+    /// Begins the next life of the host in this folder, or its first.
     pub fn open(root: &Path) -> io::Result<Folder> {
         let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", root.display()));
         fs::create_dir_all(root.join(SESSIONS)).map_err(said)?;
@@ -61,39 +61,39 @@ impl Folder {
         Ok(Folder { root: root.to_owned(), _lock: lock, id, life, secret, has_crashed })
     }
 
-    /// What was stored of its sessions.
+    /// The stored sessions.
     pub fn stored(&self) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
         let paths = session_files(&self.root)?;
         paths.into_iter().map(|path| fs::read(&path).map(|bytes| (path, bytes))).collect()
     }
 
-    /// What is there of a session cannot be read: it stays for whoever wants to look at it, under a name that is no session's.
+    /// Renames a session file that cannot be read, so that it is kept for inspection and not loaded again.
     pub fn set_aside(&self, path: &Path) {
         if let Err(error) = fs::rename(path, path.with_extension("damaged")) {
             tracing::error!(file = %path.display(), %error, "a damaged file cannot be renamed");
         }
     }
 
-    /// Where a session is stored.
+    /// The file of a session.
     pub fn path_of(&self, session: SessionId) -> PathBuf {
         self.root.join(SESSIONS).join(session.to_string())
     }
 
-    /// This life ends as it should.
+    /// Marks the end of this life as clean.
     pub fn end(&self) {
         let _ = fs::remove_file(self.root.join(RUNNING));
     }
 }
 
-/// Whether a host runs in this folder, and has sessions stored there.
+/// The state of a host's folder, seen from another process.
 pub(crate) struct Glance {
     pub is_running: bool,
     pub has_sessions: bool,
-    /// The number of its process, if it runs.
+    /// The process id of the host, if it runs.
     pub pid: Option<u32>,
 }
 
-/// Looks from outside.
+/// Reads the state of a host's folder without opening it.
 pub(crate) fn glance(root: &Path) -> Glance {
     let is_running = folder_lock::is_held(root);
     let has_sessions = session_files(root).is_ok_and(|files| !files.is_empty());
@@ -114,14 +114,14 @@ fn session_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Puts a file in place of another: whole, or not at all.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = File::create(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&new, path)?;
-    // The name is on disk once its folder is.
+    // The new name is on disk only after a sync of the folder.
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_has_one_id_and_secret_in_all_its_lives_and_knows_whether_it_crashed() {
+    fn a_host_keeps_id_and_secret_and_notices_a_crash() {
         let path = folder("lives");
         let first = Folder::open(&path).unwrap();
         assert!(!first.has_crashed);

@@ -1,4 +1,4 @@
-//! The members of sessions: their connections, and what they are told.
+//! The members of sessions: their connections, and the messages to them.
 
 use sametick_session::host::Input;
 use sametick_session::id::{SessionId, player};
@@ -18,22 +18,22 @@ use crate::endpoints::WebTransport;
 use crate::envelope_connection::{EnvelopeConnection, asked};
 use crate::rooms::envelope::{Code, Outgoing};
 
-/// Where members talk with their session.
+/// The WebSocket path of sessions.
 pub(crate) const SOCKET: &str = "/api/session/ws";
 
-/// What all messages here are about.
+/// The feature in all envelopes of a session.
 const FEATURE: &str = "session";
 
-/// Somebody who talks with a session, or is about to.
+/// A connection to a session, before or after its entry.
 pub(super) struct Present {
     connection: EnvelopeConnection,
-    /// They have shown a ticket or a token.
+    /// Whether the member has shown a ticket or a token.
     has_come: bool,
-    /// Where they were last told to play, once they are welcome.
+    /// The play address the member was told last, once it is welcome.
     told: Option<Option<Playing>>,
 }
 
-/// What is said first.
+/// The first command.
 #[derive(Deserialize)]
 #[serde(tag = "action", content = "payload", rename_all = "snake_case")]
 enum Entry {
@@ -77,13 +77,13 @@ impl Outgoing for Done {
     const KIND: &'static str = "ack";
 }
 
-/// Where the game of a session is played.
+/// The message with the play address.
 #[derive(Serialize)]
 struct Play<'a> {
     play: Option<&'a Playing>,
 }
 
-/// Where somebody plays, and as whom.
+/// A member's play address, with pass and seat.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 struct Playing {
     game: String,
@@ -97,7 +97,7 @@ struct Playing {
 }
 
 impl HostSide {
-    /// Takes what happens on a connection.
+    /// Handles an event of a connection.
     pub fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: &RawEvent) {
         match (event, self.members.get(&key).copied()) {
             (RawEvent::Began { from, .. }, _) => {
@@ -177,7 +177,7 @@ impl HostSide {
         }
     }
 
-    /// Members are told where to play if that is another place than before, and links that belong nowhere any more end.
+    /// Sends members their play address if it has changed, and ends links whose player has lost its place.
     pub(super) fn tell_where_to_play(&mut self, links: &mut Links) {
         let mut stale = std::mem::take(&mut self.stale);
         stale.sort_unstable();

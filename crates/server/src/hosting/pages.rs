@@ -1,4 +1,4 @@
-//! What is seen at the port of a host: how it is, and the socket of its sessions. There is nothing to look at.
+//! The HTTP side of a host: its health, and the WebSocket of its sessions. It serves no pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::listen::Listening;
 use crate::pages::gate::Gate;
 use crate::pages::{answer_json, error, guarded, set};
 
-/// How many sessions there are, and how many of them play.
+/// The number of sessions, and how many of them play.
 #[derive(Clone, Default)]
 pub(crate) struct Count(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -23,7 +23,7 @@ impl Count {
     }
 }
 
-/// The pages of a host.
+/// The HTTP handler of a host.
 pub(crate) struct HostPages {
     gate: Gate,
     count: Count,
@@ -60,7 +60,7 @@ impl Pages for HostPages {
                 "this is a host of sessions: there is only /api/health to look at",
             ),
         };
-        // Pages come from the gateway, and may measure how far away it is.
+        // Pages are served by the gateway, and may measure the round trip to this host.
         set(response.headers_mut(), header::ACCESS_CONTROL_ALLOW_ORIGIN.as_str(), "*");
         guarded(response)
     }

@@ -16,7 +16,7 @@ use crate::games::Games;
 pub(crate) struct Play {
     pub key: SessionKey,
     pub mode: Mode,
-    /// Who has another one plays another game.
+    /// The build and schema that a link must have.
     pub identity: Identity,
     game: &'static str,
     rate: TickRate,
@@ -25,7 +25,7 @@ pub(crate) struct Play {
     seats: u16,
 }
 
-/// Somebody's link to a game.
+/// The session, player and seat of a link to a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guest {
     pub session: SessionId,
@@ -34,7 +34,7 @@ pub(crate) struct Guest {
 }
 
 impl Play {
-    /// A round of a session's game. It has the same name, setup and seed wherever and however often it is begun.
+    /// The game of a round of a session. Name, setup and seed are the same at every start and on every host.
     pub fn new(session: &Session, round: u32, games: &Games) -> Result<Play, String> {
         let summary = session.summary();
         let settings = &summary.settings;
@@ -60,7 +60,7 @@ impl Play {
         })
     }
 
-    /// On which assignment somebody takes part in it.
+    /// The assignment of a player in this game.
     pub fn assignment(&self, player: PlayerId, name: String, seat: Option<Seat>) -> SeatAssignment {
         let Play { game, rate, setup, seed, seats, .. } = self;
         let (game, setup) = ((*game).into(), setup.clone());
@@ -78,19 +78,19 @@ impl Play {
     }
 }
 
-/// What the game of a round is called: by the id that the session was born with.
+/// The name of a round's game, made of the id under which the session was created.
 fn place(origin: SessionId, round: u32) -> String {
     format!("{origin}-{round}")
 }
 
-/// The session whose game is called that, if it is the name of one.
+/// The session of a game with this name, if it is the name of a session's game.
 pub(crate) fn session_of_place(place: &str) -> Option<SessionId> {
     let (origin, round) = place.split_once('-')?;
     round.parse::<u32>().ok()?;
     SessionId::from_hex(origin)
 }
 
-/// Other luck in every round of every session.
+/// A different random seed for every round of every session.
 fn seed_of(origin: &[u8; 16], round: u32) -> u64 {
     let mut hasher = blake3::Hasher::new_derive_key("sametick 2026 seed of a round");
     hasher.update(origin).update(&round.to_le_bytes());

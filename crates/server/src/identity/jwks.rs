@@ -1,4 +1,4 @@
-//! The keys that an issuer publishes (JWKS, RFC 7517), as far as tokens here are signed by them.
+//! An issuer's published keys (JWKS, RFC 7517), as far as the configured algorithm can use them.
 
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::signatures::Algorithm;
 
-/// The longest set that is read: issuers publish two or three keys of less than a kilobyte.
+/// The longest key set that is read: issuers publish two or three keys of less than a kilobyte.
 pub const MAX_JWKS_LEN: usize = 256 << 10;
 
-/// Keys that are kept of one set.
+/// The most keys used of one set.
 const MAX_KEYS: usize = 64;
 
 /// The keys of an issuer.
@@ -19,13 +19,13 @@ pub struct KeySet {
     keys: Vec<(Option<String>, DecodingKey)>,
 }
 
-/// Why there are no keys in something.
+/// Why a text yields no keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JwksError {
-    /// It is something else.
+    /// It is no key set.
     #[error("this is no JWKS: JSON with a list `keys`")]
     Unreadable,
-    /// There are keys, but of other kinds.
+    /// It has keys, but none for this algorithm.
     #[error("the JWKS has no key for {}", .0.name())]
     NoKey(Algorithm),
 }
@@ -36,7 +36,7 @@ struct Published {
 }
 
 impl KeySet {
-    /// Reads a published set. Keys that are for something else are left out.
+    /// Reads a published key set. Keys for other purposes are left out.
     pub fn parse(text: &[u8], algorithm: Algorithm) -> Result<KeySet, JwksError> {
         if text.len() > MAX_JWKS_LEN {
             return Err(JwksError::Unreadable);
@@ -47,7 +47,7 @@ impl KeySet {
         if keys.is_empty() { Err(JwksError::NoKey(algorithm)) } else { Ok(KeySet { keys }) }
     }
 
-    /// The key of this name. A token may name none if there is but one.
+    /// The key with this id. A token may omit the id if the set has only one key.
     pub fn find(&self, kid: Option<&str>) -> Option<&DecodingKey> {
         match (kid, &self.keys[..]) {
             (None, [(_, only)]) => Some(only),
@@ -56,18 +56,18 @@ impl KeySet {
         }
     }
 
-    /// How many there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set has no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
-/// A key with its name, if tokens may be signed by it.
+/// A key with its id, if it may sign tokens.
 fn read(key: Value, algorithm: Algorithm) -> Option<(Option<String>, DecodingKey)> {
     let is_for_others = |name: &str, ours: &str| key.get(name).is_some_and(|said| said != ours);
     if is_for_others("alg", algorithm.name()) {

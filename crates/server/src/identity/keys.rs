@@ -1,32 +1,32 @@
-//! When the issuer's keys are asked for. A machine without a clock: the worker fetches when it says so.
+//! Decides when to fetch the issuer's keys. A state machine without a clock: the worker fetches when it says so.
 //!
-//! At the start, and every ten minutes after, so that a key which was taken back is not believed for long. For a key that
-//! is not known at most once a minute, whoever asks how often: made-up key names cost the issuer nothing. After a failure
-//! ever more rarely. What was fetched stays until something better is.
+//! Keys are fetched at the start and every ten minutes, so that a revoked key is soon refused. An unknown key id causes
+//! at most one fetch a minute in total, so made-up ids cost the issuer nothing. After failures the pause grows. The
+//! last fetched keys stay in use until newer ones arrive.
 
 use sametick_wire::Time;
 
 use super::jwks::KeySet;
 use super::refusal::Refusal;
 
-/// Between two fetches because of a key that is not known.
+/// The least time between fetches because of an unknown key id.
 pub const UNKNOWN_KEY_US: u64 = 60_000_000;
 
-/// Between two fetches if nothing happens.
+/// The time between regular fetches.
 pub const REFRESH_US: u64 = 600_000_000;
 
-/// After a first failure; doubles with every further one.
+/// The pause after a first failure; it doubles with every further one.
 pub const FIRST_PAUSE_US: u64 = 1_000_000;
 
-/// After many.
+/// The longest pause after failures.
 pub const LONGEST_PAUSE_US: u64 = 60_000_000;
 
-/// What becomes of a token whose key is not there.
+/// How to treat a token whose key is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The keys are being fetched, or about to be: look again then.
+    /// The token waits: the keys are being fetched, or about to be.
     Wait,
-    /// This.
+    /// The token is refused.
     Refused(Refusal),
 }
 
@@ -39,31 +39,31 @@ pub struct Keys {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Under way since then.
+    /// A fetch is running since then.
     Fetching { since: Time, failures: u32 },
-    /// There, as of then.
+    /// The keys are those of that time.
     Fetched { began: Time, wanted: bool },
-    /// The last fetch, or the last few, failed. The next is due then.
+    /// The last fetches failed. The next is due then.
     Failed { failures: u32, next: Time },
 }
 
 impl Keys {
-    /// Without any, so that they are fetched at once.
+    /// No keys yet: a fetch is due at once.
     pub fn missing_at(now: Time) -> Keys {
         Keys { set: KeySet::default(), state: State::Failed { failures: 0, next: now } }
     }
 
-    /// With some that were read just now.
+    /// Starts with keys that were read just now.
     pub fn fetched_at(now: Time, set: KeySet) -> Keys {
         Keys { set, state: State::Fetched { began: now, wanted: false } }
     }
 
-    /// Those that are there.
+    /// The present keys.
     pub fn set(&self) -> &KeySet {
         &self.set
     }
 
-    /// Somebody has shown a token whose key is not there.
+    /// A token names a key that is missing.
     pub fn miss(&mut self, now: Time) -> Missing {
         match &mut self.state {
             State::Fetching { .. } => Missing::Wait,
@@ -88,7 +88,7 @@ impl Keys {
         }
     }
 
-    /// Whether to fetch now. If so, [`Keys::fetched`] or [`Keys::failed`] has to follow.
+    /// Whether to fetch now. If so, the caller must call [`Keys::fetched`] or [`Keys::failed`] later.
     pub fn begin(&mut self, now: Time) -> bool {
         let is_due = self.wake_at().is_some_and(|at| at <= now);
         if is_due {
@@ -98,13 +98,13 @@ impl Keys {
         is_due
     }
 
-    /// These are there. Those of before that are not among them are gone.
+    /// A fetch has succeeded: these keys replace all older ones.
     pub fn fetched(&mut self, now: Time, set: KeySet) {
         self.set = set;
         self.state = State::Fetched { began: self.began().unwrap_or(now), wanted: false };
     }
 
-    /// There was no answer, or no key in it. Returns whether that is news.
+    /// A fetch has failed. Returns whether it is the first failure in a row.
     pub fn failed(&mut self, now: Time) -> bool {
         let before = match self.state {
             State::Fetching { failures, .. } | State::Failed { failures, .. } => failures,
@@ -115,7 +115,7 @@ impl Keys {
         before == 0
     }
 
-    /// When what is under way began.
+    /// When the running fetch began.
     fn began(&self) -> Option<Time> {
         match self.state {
             State::Fetching { since, .. } => Some(since),
@@ -153,7 +153,7 @@ mod tests {
             }
             if keys.begin(now) {
                 fetches.push(now.as_micros() / SECOND);
-                // Others come while it is under way, and share it.
+                // Requests during a fetch share it.
                 assert_eq!(keys.miss(now.plus_micros(10_000)), Missing::Wait);
                 assert!(!keys.begin(now.plus_micros(10_000)));
                 keys.fetched(now.plus_micros(20_000), some());
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_that_is_down_is_asked_ever_more_rarely_and_no_more_often_for_being_wanted() {
+    fn fetches_back_off_while_the_issuer_is_down() {
         for wanted_every_us in [u64::MAX, 1_000] {
             let mut keys = Keys::missing_at(at(0));
             let mut tries = Vec::new();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn old_keys_stay_while_the_issuer_is_down_and_are_looked_after() {
+    fn old_keys_stay_in_use_while_the_issuer_is_down() {
         let mut keys = Keys::fetched_at(at(0), some());
         assert_eq!(keys.wake_at(), Some(at(600)));
         assert!(!keys.begin(at(599)) && keys.begin(at(600)));

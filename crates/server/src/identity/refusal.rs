@@ -1,32 +1,32 @@
-//! Why somebody is not signed in: a code for programs, a sentence for people. Neither holds anything of a token.
+//! Sign-in refusals: a code for programs, a sentence for people. Neither contains any part of a token.
 
-/// Why somebody is not signed in.
+/// Why a sign-in is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its `exp` has passed.
+    /// The token's `exp` has passed.
     TokenExpired,
-    /// Its `nbf` is still to come.
+    /// The token's `nbf` is in the future.
     TokenNotYetValid,
-    /// Its `iss` is another.
+    /// The token's `iss` is not the configured one.
     WrongIssuer,
-    /// Its `aud` or `azp` says that it was made for others.
+    /// The token's `aud` or `azp` is for another application.
     WrongAudience,
-    /// It is signed in another way than the configured one, or not at all.
+    /// The token is unsigned, or signed with another algorithm than the configured one.
     WrongAlgorithm,
-    /// No key of the issuer has its `kid`.
+    /// No key of the issuer has the token's `kid`.
     UnknownKey,
-    /// The signature is not that of the key.
+    /// The signature does not match the key.
     BadSignature,
-    /// It is no token, or lacks something. Says what.
+    /// It is no token, or a claim is missing. Names what is wrong.
     MalformedToken(&'static str),
     /// The issuer says that the session is over, or has not begun.
     Revoked,
-    /// Who could tell cannot be asked now.
+    /// The issuer cannot be asked now.
     IdentityUnavailable,
 }
 
 impl Refusal {
-    /// What programs go by.
+    /// The code for programs.
     pub const fn code(self) -> &'static str {
         match self {
             Refusal::TokenExpired => "token_expired",
@@ -42,7 +42,7 @@ impl Refusal {
         }
     }
 
-    /// What people are told.
+    /// The sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
             Refusal::TokenExpired => "the token has expired: get a new one from where you sign in",

@@ -1,4 +1,4 @@
-//! What identity can be told: options of `sametick up`, and the section `[identity]` of its file under the same names.
+//! Identity settings: options of `sametick up`, and the section `[identity]` of its file under the same names.
 
 use std::fs;
 use std::io;
@@ -13,16 +13,16 @@ use super::status::{NoStatusUrl, StatusUrl};
 use super::verifier::Rules;
 use crate::secret::first_line;
 
-/// The environment variable with the key for asking how sessions are.
+/// The environment variable with the key for session status requests.
 pub const STATUS_KEY_VARIABLE: &str = "SAMETICK_STATUS_KEY";
 
 /// The section's name in a file of settings.
 pub const SECTION: &str = "identity";
 
-/// Who may sign in, and how that is checked.
+/// The identity options: who may sign in, and how that is checked.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IdentityArgs {
-    /// Where the issuer of signed tokens publishes its keys (JWKS). Rooms are for those who have signed in then
+    /// Where the issuer of signed tokens publishes its keys (JWKS). Rooms then require sign-in
     #[arg(long, value_name = "URL", value_parser = url)]
     pub jwks_url: Option<String>,
 
@@ -30,15 +30,15 @@ pub struct IdentityArgs {
     #[arg(long, value_name = "FILE")]
     pub jwks_file: Option<PathBuf>,
 
-    /// Who makes the tokens, exactly as they say it (iss)
+    /// The issuer of the tokens, exactly as their claim iss has it
     #[arg(long, value_name = "ISSUER", value_parser = name)]
     pub issuer: Option<String>,
 
-    /// For whom tokens have to be made (aud). Without it that is not asked
+    /// The audience that tokens must have (aud). Without it the audience is not checked
     #[arg(long, value_name = "AUDIENCE", value_parser = name)]
     pub audience: Option<String>,
 
-    /// For which page tokens have to be made (azp); more than one may be given. Without it that is not asked
+    /// The page that tokens must be made for (azp); more than one may be given. Without it azp is not checked
     #[arg(long, value_name = "ORIGIN", value_parser = name)]
     pub authorized_party: Vec<String>,
 
@@ -65,7 +65,7 @@ fn status_url(text: &str) -> Result<String, String> {
     private(text, &parsed.map_err(|error: NoStatusUrl| error.to_string())?)
 }
 
-/// Keys that anybody on the way could have changed are no keys.
+/// Refuses plain HTTP: keys could be changed in transit.
 fn private(text: &str, url: &Url) -> Result<String, String> {
     match url.is_private() {
         true => Ok(text.to_owned()),
@@ -78,80 +78,80 @@ fn name(text: &str) -> Result<String, &'static str> {
     is_name.then(|| text.to_owned()).ok_or("a text that is not empty")
 }
 
-/// Why identity cannot be checked as it is said. Each says what to do.
+/// Why identity settings are invalid. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// Something is said of tokens, but there is no key to check them with.
+    /// Token rules are set, but no key to check tokens with.
     #[error("--{0} is for signed tokens, which need a key: add --jwks-url or --jwks-file")]
     NoKeys(&'static str),
-    /// There are two sources of keys.
+    /// Two sources of keys are set.
     #[error("--jwks-url and --jwks-file are two places for one thing: leave one of them out")]
     TwoSources,
-    /// Anybody's tokens would do.
+    /// No issuer is set, so tokens of any issuer would pass.
     #[error("whose tokens are good? Name their issuer with --issuer, exactly as they have it (iss)")]
     NoIssuer,
     /// A file cannot be read.
     #[error("the file {} cannot be read: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// There are no keys in the file.
+    /// The key file has no usable keys.
     #[error("{}: {error}", path.display())]
     Jwks {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         error: JwksError,
     },
-    /// There is a key for a question that is not asked.
+    /// A status key is set, but no status URL.
     #[error("--status-key-file is for --status-url, which is not given")]
     NoStatusUrl,
-    /// The file with the key for questions has nothing on its first line.
+    /// The first line of the status key file is empty.
     #[error("the file {} is empty: put the key on its first line", .0.display())]
     EmptyKey(PathBuf),
-    /// There is no thread to be had.
+    /// The worker thread cannot be started.
     #[error("identity cannot be checked: {0}")]
     Worker(#[from] io::Error),
 }
 
-/// How identity is checked.
+/// A valid identity configuration.
 #[derive(Clone, Debug)]
 pub struct IdentityConfig {
-    /// What is asked of tokens.
+    /// The rules for tokens.
     pub rules: Rules,
-    /// Where the keys come from.
+    /// The source of keys.
     pub keys: KeySource,
-    /// Where to ask whether sessions go on, if anywhere.
+    /// The session status check, if configured.
     pub status: Option<StatusCheck>,
 }
 
-/// Where keys come from.
+/// A source of keys.
 #[derive(Clone, Debug)]
 pub enum KeySource {
     /// The issuer publishes them.
     Url(Url),
-    /// They lie here.
+    /// A file has them.
     File(PathBuf),
 }
 
-/// How to ask whether a session goes on.
+/// How to ask the issuer whether a session is active.
 #[derive(Clone, Debug)]
 pub struct StatusCheck {
-    /// Where.
+    /// The URL of a session's status.
     pub url: StatusUrl,
-    /// With which key.
+    /// The key for the request.
     pub key: Option<StatusKey>,
 }
 
-/// What the issuer asks of whoever asks.
+/// The secret for status requests to the issuer.
 #[derive(Clone)]
 pub struct StatusKey(String);
 
 impl StatusKey {
-    /// The key itself.
+    /// The secret itself.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
@@ -164,7 +164,7 @@ impl std::fmt::Debug for StatusKey {
 }
 
 impl IdentityArgs {
-    /// These, and the others where these say nothing.
+    /// These settings, with `below` as defaults.
     pub fn over(self, below: IdentityArgs) -> IdentityArgs {
         let is_said = !self.authorized_party.is_empty();
         IdentityArgs {
@@ -179,7 +179,7 @@ impl IdentityArgs {
         }
     }
 
-    /// What an option says, as texts; `None` if there is no such option here.
+    /// The values of an option as texts; `None` if there is no such option here.
     pub fn value(&self, option: &str) -> Option<Vec<String>> {
         let one = |value: &Option<String>| value.iter().cloned().collect();
         let path = |path: &Option<PathBuf>| path.iter().map(|path| path.display().to_string()).collect();
@@ -196,7 +196,7 @@ impl IdentityArgs {
         })
     }
 
-    /// What an option could look like.
+    /// An example value for an option.
     pub fn example(option: &str) -> &'static str {
         match option {
             "jwks-url" => "https://your-app.clerk.accounts.dev/.well-known/jwks.json",
@@ -209,13 +209,13 @@ impl IdentityArgs {
         }
     }
 
-    /// How identity is checked; `None` if nothing is said of it.
+    /// The configuration; `None` if no option is set.
     pub fn config(&self) -> Result<Option<IdentityConfig>, IdentityError> {
         let keys = match (&self.jwks_url, &self.jwks_file) {
             (Some(_), Some(_)) => return Err(IdentityError::TwoSources),
             (Some(url), None) => KeySource::Url(url.parse().expect("it was read as one")),
             (None, Some(path)) => KeySource::File(path.clone()),
-            // Half of it must not pass for nothing: then everybody would come in.
+            // Incomplete settings are an error: treated as none, they would admit everyone.
             (None, None) => {
                 return self.pointless().map_or(Ok(None), |said| Err(IdentityError::NoKeys(said)));
             }
@@ -229,7 +229,7 @@ impl IdentityArgs {
         Ok(Some(IdentityConfig { rules, keys, status: self.status()? }))
     }
 
-    /// An option that is said although it means nothing without keys.
+    /// An option that is set but has no effect without keys.
     fn pointless(&self) -> Option<&'static str> {
         let options =
             ["issuer", "audience", "authorized-party", "jwt-algorithm", "status-url", "status-key-file"];
@@ -255,7 +255,7 @@ fn read_key(path: &Path) -> Result<String, IdentityError> {
 }
 
 impl IdentityConfig {
-    /// The keys of a file, if that is where they are.
+    /// The keys of the file, if the source is a file.
     pub(super) fn read_keys(&self) -> Result<Option<KeySet>, IdentityError> {
         let KeySource::File(path) = &self.keys else { return Ok(None) };
         let text = fs::read(path).map_err(|error| IdentityError::Read { path: path.clone(), error })?;

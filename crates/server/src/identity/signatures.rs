@@ -1,4 +1,4 @@
-//! Signatures of tokens: the algorithms there may be, checked by `ring`, which does the cryptography of everything else here.
+//! Token signatures: the supported algorithms, verified by `ring`, which does all other cryptography here.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
@@ -6,7 +6,8 @@ use jsonwebtoken::{DecodingKey, DecodingKeyKind};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use ring::signature::{RsaPublicKeyComponents, VerificationAlgorithm};
 
-/// How an issuer signs. Never with a shared secret: whoever could check a token could make one.
+/// The algorithm of an issuer. Shared secrets are not supported: a server that can verify such a token can also forge
+/// one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// RSA of at least 2048 bits, with SHA-256.
@@ -19,7 +20,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All there are.
+    /// All supported algorithms.
     pub const ALL: [Algorithm; 3] = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa];
 
     /// Its name in tokens, keys and settings.
@@ -31,7 +32,7 @@ impl Algorithm {
         }
     }
 
-    /// The same for the library that takes tokens apart.
+    /// The algorithm as the JWT library names it.
     pub(super) const fn in_library(self) -> jsonwebtoken::Algorithm {
         match self {
             Algorithm::Rs256 => jsonwebtoken::Algorithm::RS256,
@@ -50,15 +51,15 @@ impl std::str::FromStr for Algorithm {
     }
 }
 
-/// What the library asks for cryptography.
+/// The JWT library's cryptography provider.
 static RING: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
     verifier_factory: |algorithm, key| Ok(Box::new(Verifier::new(*algorithm, key)?)),
-    // Only for keys that are written, which we never do.
+    // Needed only to write keys, which the server never does.
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Has the library ask `ring`. The library keeps one such choice for the process; the first stays.
+/// Makes `ring` the library's provider. The library keeps one choice per process; the first stays.
 pub(super) fn install() {
     let _ = RING.install_default();
 }

@@ -1,33 +1,33 @@
-//! Whether a session goes on, as its issuer says where that can be asked.
+//! Session status at the issuer: whether a session is still active.
 
 use sametick_transport::fetch::{Fetched, NoUrl, Url};
 use serde::Deserialize;
 
-/// What stands in a status URL for the session's name.
+/// The placeholder for the session id in a status URL.
 const PLACEHOLDER: &str = "{sid}";
 
-/// The longest answer that is read.
+/// The longest status answer that is read.
 pub const MAX_STATUS_LEN: usize = 64 << 10;
 
-/// Where the status of any session is asked for.
+/// A status URL with a placeholder for the session id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusUrl(String);
 
-/// Why a text is no such URL.
+/// Why a text is no status URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoStatusUrl {
-    /// It is none.
+    /// It is no URL.
     #[error(transparent)]
     NoUrl(#[from] NoUrl),
-    /// It asks for one and the same.
+    /// It has no placeholder.
     #[error("it has to hold {PLACEHOLDER}, where the name of the session goes")]
     NoPlaceholder,
 }
 
 impl StatusUrl {
-    /// Reads one.
+    /// Parses a status URL.
     pub fn parse(text: &str) -> Result<StatusUrl, NoStatusUrl> {
-        // A placeholder before the path would have tokens choose the host.
+        // With a placeholder before the path, a token could choose the host.
         let path = text.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
         if !path.is_some_and(|(_, path)| path.contains(PLACEHOLDER)) {
             return Err(NoStatusUrl::NoPlaceholder);
@@ -37,25 +37,25 @@ impl StatusUrl {
         Ok(url)
     }
 
-    /// Where that of one session is.
+    /// The status URL of one session.
     pub fn of(&self, session: &str) -> Result<Url, NoUrl> {
         self.0.replace(PLACEHOLDER, &encoded(session)).parse()
     }
 }
 
-/// A text as one part of a path: whatever has a meaning there has none any more.
+/// A text percent-encoded as one path segment.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'~');
     let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(encode).collect()
 }
 
-/// How a session is.
+/// The status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It goes on.
+    /// The session is active.
     Active,
-    /// It is over.
+    /// The session is revoked.
     Revoked,
 }
 
@@ -64,7 +64,7 @@ struct Said {
     status: String,
 }
 
-/// What an answer means. `None` if it means nothing: then nobody knows.
+/// The status in an answer; `None` if the answer has none.
 pub fn standing(answer: &Fetched) -> Option<Standing> {
     match answer.status {
         404 | 410 => Some(Standing::Revoked),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_goes_on_only_if_it_is_said_to() {
+    fn a_session_is_active_only_if_the_issuer_says_so() {
         let said = |status, body: &'static str| standing(&Fetched { status, body: body.into() });
         assert_eq!(said(200, r#"{"id":"sess_1","status":"active"}"#), Some(Standing::Active));
         for over in ["revoked", "ended", "expired", "removed", "", "ACTIVE"] {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_session_stays_in_its_place() {
+    fn a_session_id_stays_within_its_path_segment() {
         let url = StatusUrl::parse("https://api.example/v1/sessions/{sid}?x={sid}").unwrap();
         assert_eq!(url.of("sess_1a-B"), "https://api.example/v1/sessions/sess_1a-B?x=sess_1a-B".parse());
         for odd in ["../users", "a/b", "a?b", "a#b", "%2e", "é\r\n", "."] {

@@ -1,4 +1,4 @@
-//! Our own tokens: what a signed one is exchanged for.
+//! The server's own tokens, which are issued in exchange for signed ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,21 +9,22 @@ use tokio::sync::oneshot;
 
 use super::SignedIn;
 
-/// A token that is kept, and what its owner is told with it.
+/// A stored token, with the data sent to its owner.
 #[derive(Clone, Debug)]
 pub struct Issued {
     /// The token itself.
     pub token: Token,
-    /// What they are called, if that is known.
+    /// The owner's name, if it is known.
     pub name: Option<String>,
-    /// Until when it is good.
+    /// When it expires.
     pub expires_unix_s: u64,
 }
 
-/// Somebody who has signed in, and where their token is to go.
+/// A sign-in that waits for its token, with the channel for the token.
 pub type Waiting = (SignedIn, oneshot::Sender<Issued>);
 
-/// Where those who have signed in wait for a token: the boundary between who somebody is and where that is kept. Clones are one.
+/// Queue of sign-ins that wait for a token: the boundary between identity checks and the player database. Clones share
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     queue: Arc<Mutex<VecDeque<Waiting>>>,
@@ -31,12 +32,12 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Whoever serves there is called by this.
+    /// The waker tells the database side about new entries.
     pub fn new(waker: HubWaker) -> Counter {
         Counter { queue: Arc::default(), waker }
     }
 
-    /// A token for somebody who has signed in, once it is kept; none if it cannot be. It does not wait itself.
+    /// Issues a token for a sign-in, once it is stored; `None` if it cannot be. The function itself does not block.
     pub fn issue(&self, who: SignedIn) -> impl Future<Output = Option<Issued>> + Send + use<> {
         let (answer, issued) = oneshot::channel();
         if let Ok(mut queue) = self.queue.lock() {
@@ -46,7 +47,7 @@ impl Counter {
         async move { issued.await.ok() }
     }
 
-    /// Whoever has waited longest.
+    /// The sign-in that has waited longest.
     pub fn next(&self) -> Option<Waiting> {
         self.queue.lock().ok()?.pop_front()
     }

@@ -1,7 +1,7 @@
-//! Whether a signed token (JWT, RFC 7519) is good. Given the keys and the time, it asks nobody and reads no clock.
+//! Verifies signed tokens (JWT, RFC 7519). Keys and time are passed in; there is no I/O and no clock.
 //!
-//! What the token itself says of how to check it counts for nothing: not its algorithm, not a key or an address of keys in
-//! its head. Claims are looked at only after the signature.
+//! The token's own statements on how to check it are ignored: its algorithm, and keys or key URLs in its header. Claims
+//! are read only after the signature is verified.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,65 +14,65 @@ use super::jwks::KeySet;
 use super::refusal::Refusal;
 use super::signatures::{Algorithm, install};
 
-/// The longest token that is looked at. A cookie, where most of them live, has 4 kB.
+/// The longest token that is accepted. A cookie, where most tokens are stored, has 4 kB.
 pub const MAX_TOKEN_LEN: usize = 8 << 10;
 
-/// How far the clocks of issuer and server may be apart.
+/// The allowed clock difference between issuer and server.
 pub const LEEWAY_S: u64 = 5;
 
-/// The longest subject, session or key name.
+/// The longest subject, session or key id.
 const MAX_ID_LEN: usize = 255;
 
-/// What is asked of tokens.
+/// The rules that a token must meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// How they are signed.
+    /// The signature algorithm.
     pub algorithm: Algorithm,
-    /// Who made them, exactly.
+    /// The exact issuer (`iss`).
     pub issuer: String,
-    /// For whom they were made, if that is asked.
+    /// The audience (`aud`), if it is checked.
     pub audience: Option<String>,
-    /// For which pages they were made (`azp`), any of these; not asked if there are none.
+    /// The allowed authorized parties (`azp`); not checked if empty.
     pub authorized_parties: Vec<String>,
 }
 
-/// What a good token says.
+/// The claims of a valid token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Claims {
-    /// Who it is about (`sub`), as the issuer calls them.
+    /// The issuer's id of the player (`sub`).
     pub subject: String,
-    /// In which session they signed in (`sid`).
+    /// The issuer's session (`sid`).
     pub session: Option<String>,
-    /// What they are called, as the token has it.
+    /// The name as the token has it.
     pub name: Option<String>,
-    /// Until when it is good (`exp`).
+    /// When the token expires (`exp`).
     pub expires_unix_s: u64,
 }
 
 impl std::fmt::Debug for Claims {
-    /// Says nothing of them: what is not printed cannot end up in a log.
+    /// Prints no claims, so that none ends up in a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Claims(…)")
     }
 }
 
-/// Checks tokens.
+/// Verifies tokens by fixed rules.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     rules: Rules,
     validation: Validation,
 }
 
-/// What is read of a token's head.
+/// The fields read from a token's header.
 #[derive(Deserialize)]
 struct Head {
     alg: String,
     kid: Option<String>,
-    /// Things that whoever reads it has to understand. We understand none.
+    /// Extensions that a reader must understand. The server supports none.
     crit: Option<Value>,
 }
 
-/// What is read of what a token says. A time that is no number is no time, and the token no token.
+/// The fields read from a token's payload. A time that is not a number makes the token malformed.
 #[derive(Deserialize)]
 struct Payload {
     iss: Option<Value>,
@@ -92,11 +92,11 @@ const NO_TOKEN: Refusal = Refusal::MalformedToken("this is no signed token (a JW
 const NO_CLAIMS: Refusal = Refusal::MalformedToken("what the token says cannot be read");
 
 impl Verifier {
-    /// Checks by these rules.
+    /// A verifier with these rules.
     pub fn new(rules: Rules) -> Verifier {
         install();
         let mut validation = Validation::new(rules.algorithm.in_library());
-        // The library would read the clock, and take claims of odd types for missing. It checks the signature only.
+        // The library would read the clock, and treat claims of wrong types as missing. It checks only the signature.
         validation.required_spec_claims.clear();
         validation.validate_exp = false;
         validation.validate_nbf = false;
@@ -104,12 +104,12 @@ impl Verifier {
         Verifier { rules, validation }
     }
 
-    /// What they are.
+    /// The rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// What a token says, if it is good now.
+    /// The claims of a token, if it is valid now.
     pub fn check(&self, token: &str, keys: &KeySet, now_unix_s: u64) -> Result<Claims, Refusal> {
         let head = read_head(token)?;
         if head.alg != self.rules.algorithm.name() {
@@ -145,7 +145,7 @@ impl Verifier {
             return Err(Refusal::WrongAudience);
         }
         let expires_unix_s = check_times(&said, now_unix_s)?;
-        // Running's word for somebody who has not finished signing in.
+        // The identity provider Clerk marks a user who has not finished signing in like this.
         if said.sts.as_ref().and_then(Value::as_str) == Some("pending") {
             return Err(Refusal::Revoked);
         }
@@ -163,7 +163,7 @@ impl Verifier {
     }
 }
 
-/// Reads what stands before the first dot, without believing it.
+/// Reads the header of a token without trusting it.
 fn read_head(token: &str) -> Result<Head, Refusal> {
     if token.len() > MAX_TOKEN_LEN {
         return Err(Refusal::MalformedToken("the token is too long"));
@@ -177,7 +177,7 @@ fn read_head(token: &str) -> Result<Head, Refusal> {
     Ok(head)
 }
 
-/// Whether an audience, one or a list, has this one in it.
+/// Whether an audience claim, one or a list, contains this audience.
 fn is_for(said: Option<&Value>, audience: &str) -> bool {
     match said {
         Some(Value::String(one)) => one == audience,
@@ -186,9 +186,9 @@ fn is_for(said: Option<&Value>, audience: &str) -> bool {
     }
 }
 
-/// Until when it is good, if it is now.
+/// When the token expires, if it is valid now.
 fn check_times(said: &Payload, now_unix_s: u64) -> Result<u64, Refusal> {
-    // Numbers may have a fraction; it is no more than the clocks differ by. Those out of range end at its edges.
+    // Times may have a fraction, which is less than the leeway. Values out of range saturate.
     let seconds = |time: f64| time as u64;
     if said.nbf.is_some_and(|from| seconds(from) > now_unix_s.saturating_add(LEEWAY_S)) {
         return Err(Refusal::TokenNotYetValid);

@@ -1,7 +1,7 @@
-//! Where tokens are looked at: a thread of its own, so that no signature and no slow issuer ever delays a tick.
+//! Verifies tokens on a thread of its own, so that no signature check and no slow issuer delays a tick.
 //!
-//! Whoever signs in hands a token in and is answered through a channel. Fetches of keys and questions about sessions go on
-//! side by side on the worker's own runtime.
+//! Each request has a channel for its answer. Key fetches and session status requests run concurrently on the worker's
+//! own runtime.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -23,30 +23,31 @@ use super::settings::{IdentityConfig, KeySource, StatusCheck, StatusKey};
 use super::status::{MAX_STATUS_LEN, Standing, standing};
 use super::verifier::{Claims, Verifier};
 
-/// How long issuers may take for an answer; twice that is the longest anybody waits.
+/// Time-out for an issuer's answer; a sign-in waits at most twice as long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Tokens that lie on the worker, wait for keys, or wait for their session's status. More are told to come back.
+/// Limits on tokens that are queued, wait for keys, or wait for their session's status. Beyond them a sign-in is
+/// refused for now.
 const MAX_QUEUED: usize = 256;
 const MAX_WAITING: usize = 1_024;
 const MAX_ASKED: usize = 64;
 
 type Answer = Result<Claims, Refusal>;
 
-/// A token that somebody has handed in.
+/// A token to check.
 struct Request {
     token: String,
     answer: oneshot::Sender<Answer>,
 }
 
-/// Takes tokens. Its thread ends with the last clone.
+/// A handle to the worker. The thread ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Worker {
     requests: mpsc::Sender<Request>,
 }
 
 impl Worker {
-    /// Opens the worker; keys of a file are there at once, others are fetched now.
+    /// Starts the worker; keys of a file are available at once, others are fetched now.
     pub fn open(config: IdentityConfig, keys: Option<KeySet>) -> io::Result<Worker> {
         let (requests, incoming) = mpsc::channel(MAX_QUEUED);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
@@ -56,7 +57,7 @@ impl Worker {
         Ok(Worker { requests })
     }
 
-    /// What a token says, if it is good. It is handed in when that is awaited, and nothing else waits for the answer.
+    /// The claims of a token, if it is valid. The token is queued when the future is first polled.
     pub fn check(&self, token: String) -> impl Future<Output = Answer> + Send + use<> {
         let requests = self.requests.clone();
         async move {
@@ -69,7 +70,7 @@ impl Worker {
     }
 }
 
-/// Who works at the worker.
+/// The state of the worker thread.
 struct Running {
     clock: Clock,
     verifier: Verifier,
@@ -82,11 +83,11 @@ struct Running {
     waiting: VecDeque<Request>,
     fetching: Option<JoinHandle<Result<KeySet, NoKeys>>>,
     asking: JoinSet<Result<(), NoStatus>>,
-    /// Whether the last question about a session was answered.
+    /// Whether the last status request was answered.
     has_status: bool,
 }
 
-/// Why no keys came.
+/// Why a key fetch failed.
 #[derive(Debug, thiserror::Error)]
 enum NoKeys {
     #[error(transparent)]
@@ -99,7 +100,7 @@ enum NoKeys {
     File(#[from] io::Error),
 }
 
-/// Why nobody knows how a session is.
+/// Why a status request failed.
 #[derive(Debug, thiserror::Error)]
 enum NoStatus {
     #[error(transparent)]
@@ -136,7 +137,7 @@ impl Running {
         }
     }
 
-    /// Works until nobody can come any more. A mistake of ours costs the token at hand, not everybody's.
+    /// Handles requests until all handles are dropped. A panic loses the token at hand, not the thread.
     fn work(&mut self, runtime: &Runtime) {
         while catch_unwind(AssertUnwindSafe(|| runtime.block_on(self.run()))).is_err() {
             tracing::error!("a token could not be looked at because of a mistake in this program");
@@ -166,7 +167,7 @@ impl Running {
         self.verifier.rules().algorithm
     }
 
-    /// Answers, or lets wait for keys, or asks how the session is.
+    /// Answers a request, queues it until keys are fetched, or starts its status request.
     fn look_at(&mut self, request: Request) {
         if request.answer.is_closed() {
             return;
@@ -182,7 +183,7 @@ impl Running {
         }
     }
 
-    /// Asks how the session of a good token is, where that is asked.
+    /// Requests the session status for a valid token, if configured.
     fn ask(&mut self, claims: Claims, answer: oneshot::Sender<Answer>) {
         let Some(status) = &self.status else { return reply(answer, Ok(claims)) };
         let Some(url) = claims.session.as_ref().and_then(|session| status.url.of(session).ok()) else {
@@ -238,10 +239,10 @@ impl Running {
     }
 }
 
-/// Answers; whoever has gone does not hear it.
+/// Answers; a requester that is gone is ignored.
 fn reply(to: oneshot::Sender<Answer>, answer: Answer) {
     if let Err(refusal) = &answer {
-        tracing::debug!(code = refusal.code(), "somebody is not signed in");
+        tracing::debug!(code = refusal.code(), "a sign-in is refused");
     }
     let _ = to.send(answer);
 }
@@ -261,7 +262,7 @@ async fn fetch(fetcher: Fetcher, source: KeySource, algorithm: super::Algorithm)
     Ok(KeySet::parse(&text, algorithm)?)
 }
 
-/// What became of a fetch; never, if there is none.
+/// The result of the running fetch; pending for ever if there is none.
 async fn fetched(fetching: &mut Option<JoinHandle<Result<KeySet, NoKeys>>>) -> Result<KeySet, NoKeys> {
     match fetching {
         Some(fetching) => fetching.await.unwrap_or_else(|error| Err(io::Error::other(error).into())),

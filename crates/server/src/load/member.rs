@@ -1,4 +1,4 @@
-//! A member of a session, by hand: as a page would be, without one. A member whose connection is cut comes back.
+//! A simulated member of a session. It behaves as a page would, and resumes after its connection is cut.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,16 +14,16 @@ use super::people::{EnvelopeClient, Trouble, Visitor, Way};
 use super::report::Tally;
 use crate::hosting;
 
-/// For so long after a cut a seat waits for its member.
+/// How long a seat waits for its member after a cut.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// How often a member says something when there is nothing to say.
+/// The ping interval of an idle member.
 const PING: Duration = Duration::from_secs(5);
 
-/// One attempt in so many asks the gateway where the session is; the others go to the host where it was.
+/// One resume attempt in this many asks the gateway for the session's host; the others use the last known host.
 const ASKS_GATEWAY: u32 = 3;
 
-/// Where members meet, and what they note.
+/// What members of all sessions share: the gateway, its key and the tally.
 #[derive(Clone)]
 pub(super) struct Place {
     pub gateway: String,
@@ -31,23 +31,23 @@ pub(super) struct Place {
     pub tally: Rc<RefCell<Tally>>,
 }
 
-/// A member of a session.
+/// A simulated member.
 pub(super) struct Member {
     place: Place,
     client: EnvelopeClient,
     pub authority: String,
-    /// Shows the lobby who it is.
+    /// The token for the lobby.
     lobby_token: String,
     session: String,
     player: String,
-    /// Brings it back to its seat.
+    /// The token to resume its seat.
     token: String,
-    /// The session as it was told with the last welcome.
+    /// The session as of the last welcome.
     view: Value,
 }
 
 impl Member {
-    /// Arrives with a ticket, as the visitor who has this token of the lobby.
+    /// Enters with a ticket, as the visitor with this lobby token.
     pub async fn arrive(place: &Place, way: &Way, lobby_token: &str) -> Result<Member, String> {
         let arrived = EnvelopeClient::open(&way.authority, hosting::SOCKET, "session", &place.key).await;
         let mut member = Member {
@@ -64,7 +64,7 @@ impl Member {
         Ok(member)
     }
 
-    /// Says the first word, and is welcomed.
+    /// Sends the first command and waits for the welcome.
     async fn enter(&mut self, action: &str, payload: &Value) -> Result<(), Trouble> {
         self.client.say(action, payload).await?;
         let is_it = |message: &Value| !message["event"]["welcome"].is_null() || message["kind"] == "error";
@@ -78,7 +78,7 @@ impl Member {
         Ok(())
     }
 
-    /// Does something, and comes back to do it if the connection is cut.
+    /// Sends a command, and repeats it after a resume if the connection is cut.
     pub async fn does(&mut self, action: &str, payload: &Value) -> Result<(), String> {
         loop {
             match self.client.ask(action, payload).await {
@@ -86,14 +86,14 @@ impl Member {
                 Err(Trouble::Cut(why)) => self.resume(why).await?,
                 Err(Trouble::Failed(why)) => return Err(why),
             }
-            // It may have been done before the answer was lost.
+            // The command may have been done before the answer was lost.
             if self.has_done(action, payload) {
                 return Ok(());
             }
         }
     }
 
-    /// Whether the session knows that something was done.
+    /// Whether the session's view shows that a command was done.
     fn has_done(&self, action: &str, payload: &Value) -> bool {
         let people = self.view["people"].as_array();
         let mut people = people.into_iter().flatten();
@@ -106,8 +106,8 @@ impl Member {
         }
     }
 
-    /// The next event of one of these names, and which it is. Nothing is wrong if that takes long: meanwhile the connection is
-    /// kept alive, and resumed if it is cut.
+    /// The next event of one of these names. It may take long: meanwhile the member pings, and resumes if the
+    /// connection is cut.
     pub async fn event(&mut self, names: &[&'static str]) -> Result<(&'static str, Value), String> {
         loop {
             let named = |message: &Value| {
@@ -128,7 +128,7 @@ impl Member {
         }
     }
 
-    /// Is there until some time.
+    /// Stays connected until then.
     pub async fn stay(&mut self, until: Instant) -> Result<(), String> {
         while Instant::now() < until {
             let left = until.saturating_duration_since(Instant::now());
@@ -141,16 +141,16 @@ impl Member {
         Ok(())
     }
 
-    /// What is said next; nothing if that takes long.
+    /// The next message, or `None` after a ping interval without one.
     async fn hear_or_ping(&mut self) -> Result<Option<Value>, Trouble> {
-        // A page says something every two seconds; what it is told comes in between.
+        // A page sends something every two seconds; messages to it come in between.
         match timeout(PING, self.client.hear()).await {
             Ok(heard) => heard.map(Some),
             Err(_) => self.client.ping().await.map(|()| None),
         }
     }
 
-    /// Comes back after a cut, as often as it takes while the seat waits.
+    /// Resumes after a cut, with retries while the seat waits.
     async fn resume(&mut self, why: String) -> Result<(), String> {
         let (clock, mut backoff) = (Clock::start(), Backoff::new(u64::from_le_bytes(random())));
         let (cut_at, mut last) = (Instant::now(), why);
@@ -176,13 +176,13 @@ impl Member {
         Err(format!("a player was cut off and not back within {} s: {last}", WINDOW.as_secs()))
     }
 
-    /// Tries once to come back: where the session has moved to, where the gateway says it is, or where it was.
+    /// One resume attempt: at the host the session has moved to, the one the gateway names, or the last one.
     async fn come_back(&mut self, asks_gateway: bool) -> Result<(), Trouble> {
         let Place { gateway, key, .. } = self.place.clone();
         let moved = self.client.moved.take().map_or(Ok(None), |moved| Way::of(&moved, &gateway))?;
         let way = match moved {
             None if asks_gateway => {
-                // A gateway that does not know the session, or is not there itself, may know it in a moment.
+                // A gateway that does not know the session yet, or is down, may know it in a moment.
                 let asked = async {
                     Visitor::come(&gateway, &key, Some(&self.lobby_token))
                         .await?
@@ -205,7 +205,7 @@ impl Member {
         };
         self.client = EnvelopeClient::open(&self.authority, hosting::SOCKET, "session", &key).await?;
         self.enter(action, &payload).await?;
-        // What has happened meanwhile is in the view.
+        // The view has what happened in the meantime.
         self.client.told.push(json!({"event": {"phase": {"phase": self.view["phase"]}}}));
         Ok(())
     }

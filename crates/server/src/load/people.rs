@@ -1,4 +1,4 @@
-//! A visitor of the lobby, by hand: as a page would be, without one.
+//! A simulated visitor of the lobby, who behaves as a page would.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 
 use crate::gateway;
 
-/// Nothing takes longer than this, or it has failed.
+/// Time-out of every request.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// After so much silence a connection counts as cut: pings are answered every few seconds.
+/// A connection that is silent for this long counts as cut: pings are answered every few seconds.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Why something did not work.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The connection is gone. What was said over it may have arrived or not.
+    /// The connection is gone. The last message may have arrived or not.
     Cut(String),
-    /// It was refused, or cannot be understood.
+    /// The request was refused, or the answer cannot be understood.
     Failed(String),
 }
 
@@ -40,14 +40,14 @@ impl From<Trouble> for String {
     }
 }
 
-/// A conversation in envelopes.
+/// A WebSocket client for envelopes.
 pub(super) struct EnvelopeClient {
     call: Call,
     feature: &'static str,
     seq: u64,
-    /// What was told that was not asked for.
+    /// Received messages that answer no request.
     pub told: Vec<Value>,
-    /// Where the session has gone, if it was moved to another host.
+    /// The new host of the session, if it was moved.
     pub moved: Option<Value>,
     heard_at: Instant,
 }
@@ -74,7 +74,7 @@ impl EnvelopeClient {
         Ok(self.seq)
     }
 
-    /// Keeps the connection alive, and finds out if it is.
+    /// Sends a ping, and fails if the connection is silent for too long.
     pub async fn ping(&mut self) -> Result<(), Trouble> {
         if self.heard_at.elapsed() > SILENCE {
             return Err(Trouble::Cut("the server is silent".into()));
@@ -83,7 +83,7 @@ impl EnvelopeClient {
         self.call.say(RawMessage::Text(ping.to_string())).await.map_err(Trouble::from)
     }
 
-    /// What is said next, other than that the connection is alive. Nothing is lost if this is dropped before it is done.
+    /// The next message other than a pong. Cancel safe.
     pub async fn hear(&mut self) -> Result<Value, Trouble> {
         loop {
             let words =
@@ -107,7 +107,7 @@ impl EnvelopeClient {
         }
     }
 
-    /// The next message that is like this.
+    /// The next message that matches.
     pub async fn hear_of(&mut self, is_it: impl Fn(&Value) -> bool) -> Result<Value, Trouble> {
         let hearing = async {
             loop {
@@ -138,14 +138,14 @@ impl From<std::io::Error> for Trouble {
     }
 }
 
-/// A visitor of the lobby.
+/// A simulated visitor.
 pub(super) struct Visitor {
     client: EnvelopeClient,
-    /// Shows the lobby who it is.
+    /// The token for the lobby.
     pub token: String,
 }
 
-/// A place in a session.
+/// The way to a place in a session: host and ticket.
 pub(super) struct Way {
     pub session: String,
     pub authority: String,
@@ -153,7 +153,7 @@ pub(super) struct Way {
 }
 
 impl Visitor {
-    /// Comes as a new player, or as the one with this token.
+    /// Connects as a new player, or as the one with this token.
     pub async fn come(gateway: &str, key: &AccessKey, token: Option<&str>) -> Result<Visitor, Trouble> {
         let mut client = EnvelopeClient::open(gateway, gateway::SOCKET, "lobby", key).await?;
         let answer = client.ask("hello", &json!({ "token": token })).await?;
@@ -182,7 +182,7 @@ impl Visitor {
 }
 
 impl Way {
-    /// The place that is told, if there is a ticket for it.
+    /// The place in an answer, if the answer has a ticket.
     pub fn of(told: &Value, gateway: &str) -> Result<Option<Way>, Trouble> {
         let text = |name: &str| told[name].as_str().map(str::to_owned);
         let (Some(session), Some(address), Some(ticket)) = (text("session"), text("address"), text("ticket"))

@@ -1,4 +1,4 @@
-//! What came of a load.
+//! The report of a load test.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::report::Percentiles;
 
-/// What is measured of many sessions.
+/// Measurements over many sessions.
 #[derive(Default)]
 pub(super) struct Tally {
     pub created: u64,
@@ -25,10 +25,10 @@ pub(super) struct Tally {
     pub game_us: Vec<u64>,
 }
 
-/// What came of a load.
+/// The result of a load test.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadReport {
-    /// How long it took.
+    /// The duration of the test.
     pub seconds: f64,
     /// Sessions that were created.
     pub created: u64,
@@ -38,23 +38,23 @@ pub struct LoadReport {
     pub played: u64,
     /// Connections to sessions that were cut.
     pub cut: u64,
-    /// Those of them that were resumed: their players were back on their seats.
+    /// Cut connections that were resumed: their players were back on their seats.
     pub resumed: u64,
     /// Times a bot was back in its game after the link to it was lost.
     pub games_resumed: u64,
     /// Sessions created a second.
     pub created_per_second: f64,
-    /// What went wrong, and how often.
+    /// Failures and how often each happened.
     pub failures: BTreeMap<String, u64>,
-    /// From asking for a session to being in it.
+    /// Time from the request for a session to being in it.
     pub create: Option<Percentiles>,
-    /// From asking for a place to being in it.
+    /// Time from the request for a place to being in it.
     pub join: Option<Percentiles>,
-    /// From the start to being in the game.
+    /// Time from the start to being in the game.
     pub start: Option<Percentiles>,
-    /// From there to its end.
+    /// Time from then to the game's end.
     pub game: Option<Percentiles>,
-    /// From a cut to being back.
+    /// Time from a cut to being back.
     pub resume: Option<Percentiles>,
 }
 

@@ -1,4 +1,4 @@
-//! Two people who meet, play and part, over and over.
+//! A pair of simulated players who meet, play and leave, over and over.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,13 +21,13 @@ use super::people::Visitor;
 use super::report::Tally;
 use crate::calling::Caller;
 
-/// A game takes less than this, or it hangs.
+/// Time-out of a game.
 const LONGEST_GAME: Duration = Duration::from_secs(180);
 
-/// After something has failed, a person would wait a moment.
+/// The pause after a failure, as a person would take.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Two people.
+/// A pair of simulated players.
 pub(super) struct Table {
     place: Place,
     number: u32,
@@ -37,7 +37,7 @@ pub(super) struct Table {
 
 /// A bot in a game, for a member.
 struct Bot {
-    /// Where it was told to play.
+    /// The play address it was told.
     play: Value,
     playing: JoinHandle<()>,
 }
@@ -53,7 +53,7 @@ impl Table {
         Table { place, number, commit }
     }
 
-    /// Plays one session after the other, until no more are to begin.
+    /// Plays one session after the other until the deadline.
     pub async fn play(&self, until: Instant) {
         while Instant::now() < until {
             if let Err(why) = self.play_once().await {
@@ -63,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Is in a session, and does nothing there.
+    /// Joins a session and does nothing there.
     pub async fn wait(&self, until: Instant) {
         let waited: Result<(), String> = async {
             let (mut first, mut second) = self.meet().await?;
@@ -77,7 +77,7 @@ impl Table {
         }
     }
 
-    /// Two who are in the same session.
+    /// Creates a session with two members.
     async fn meet(&self) -> Result<(Member, Member), String> {
         let settings = json!({"name": format!("load {}", self.number), "game": "pong", "mode": "lockstep", "scenario": "short",
             "difficulty": 1, "groups": 1, "listed": true});
@@ -123,7 +123,7 @@ impl Table {
         first.does("leave", &json!({})).await
     }
 
-    /// A bot in the game that a member is told to play.
+    /// Waits for a member's play address, and starts a bot there.
     async fn begin(&self, member: &mut Member) -> Result<Bot, String> {
         loop {
             let (_, play) = member.event(&["play"]).await?;
@@ -133,7 +133,7 @@ impl Table {
         }
     }
 
-    /// Waits until a member was told how it went. A bot that is told to play elsewhere does so.
+    /// Waits for the results that a member is told. A bot that is told another play address moves there.
     async fn play_to_the_end(&self, member: &mut Member, mut bot: Bot) -> Result<(), String> {
         loop {
             match member.event(&["phase", "play"]).await? {
@@ -146,7 +146,7 @@ impl Table {
         }
     }
 
-    /// A bot in the game that a member was told to play, at first or again. On the second seat it does not move.
+    /// Starts a bot at a play address, for the first time or again. On the second seat it does not move.
     fn bot(&self, member: &Member, play: Value, is_back: bool) -> Result<Bot, String> {
         let text = |name: &str| play[name].as_str().unwrap_or_default();
         let name = member.authority.rsplit_once(':').map_or(&member.authority[..], |(name, _)| name);
@@ -176,7 +176,7 @@ impl Table {
     }
 }
 
-/// Plays until the game is over, and notes how often it was back in the game after its link was lost.
+/// Plays until the game is over, and counts reconnects to the game.
 async fn play_pong(mut caller: Caller<Peer<Pong>>, is_back: bool, tally: Rc<RefCell<Tally>>) {
     let mut found_again = if is_back { None } else { Some(0) };
     while !caller.is_done() {

@@ -1,4 +1,4 @@
-//! `sametick log diff`: two logs, two streams of events, or one of each.
+//! `sametick log diff`: compares two logs, two streams of events, or one of each.
 
 use std::fmt;
 use std::fs::File;
@@ -15,17 +15,17 @@ use super::file::{LogError, LogFile, look_at};
 use crate::cli::CommandError;
 use crate::report::Count;
 
-/// How every log begins.
+/// The magic bytes of every log.
 const MAGIC: &[u8] = b"sametick-log";
 
-/// How two logs differ.
+/// The differences between two logs.
 #[derive(Clone, Debug, Serialize)]
 pub struct DiffReport {
     left: String,
     right: String,
     /// How many differences there are.
     pub count: u64,
-    /// The first tick in which something differs.
+    /// The first tick with a difference.
     first_tick: Option<u32>,
     /// Whether the headers name different schemas or builds: then nothing else can be expected to be equal.
     drift: bool,
@@ -87,11 +87,11 @@ fn stream(path: &Path) -> Result<Box<dyn BufRead>, CommandError> {
     }
 }
 
-/// A file that is neither a log nor a stream, by its name.
+/// The error about a file that is neither a log nor a stream, with the file's name.
 fn named(error: StreamError, left: &Path, right: &Path) -> CommandError {
     let path = |side| if side == diff::Side::Left { left } else { right };
     match error {
-        // Bytes that are no text are no lines of JSON either.
+        // Bytes that are not text are no lines of JSON either.
         StreamError::Io { side, error } if error.kind() == io::ErrorKind::InvalidData => {
             LogError::Open { path: path(side).to_owned(), error: OpenError::NotALog }.into()
         }

@@ -1,4 +1,4 @@
-//! A log in a file, or in memory, and everything that can be wrong with one, in a sentence that names it.
+//! A log in a file or in memory, with one readable error for everything that can be wrong with it.
 
 use std::fs;
 use std::io;
@@ -12,26 +12,26 @@ use sametick_store::saves::Save;
 
 use crate::sessions::nearest;
 
-/// The name of the log in the folder of a session.
+/// The file name of the log in a session's folder.
 const IN_FOLDER: &str = "log";
 
-/// The name of the save beside it.
+/// The file name of the save in the same folder.
 const SAVE_BESIDE: &str = "save";
 
-/// A log in a file, or read from where it is kept, open for reading.
+/// A log in a file, or read from an object store, open for reading.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
     reader: LogReader<LogBytes>,
-    /// Where its bytes are, if that is no file.
+    /// Its bytes, if it was read from an object store.
     kept: Option<KeptLog>,
 }
 
-/// What was read of a session from where it is kept.
+/// A session's files, read from an object store.
 #[derive(Clone, Debug)]
 pub(super) struct KeptLog {
     pub(super) log: Arc<[u8]>,
-    /// Nothing if there is none; otherwise its bytes, or why they could not be read.
+    /// `None` if there is no save; otherwise its bytes, or why they could not be read.
     pub(super) save: Option<Result<Arc<[u8]>, String>>,
 }
 
@@ -69,58 +69,58 @@ pub enum LogError {
     /// There is neither a file nor a session of that name.
     #[error("{}: there is no such file, and no such session in {store}{}", name.display(), nearest(near))]
     Neither {
-        /// What was asked for.
+        /// The name that was asked for.
         name: PathBuf,
-        /// Where sessions were looked for.
+        /// The store that was searched.
         store: String,
-        /// Sessions there whose names are near.
+        /// Sessions in it with similar names.
         near: Vec<String>,
     },
-    /// It names no session.
+    /// The name is no session's name.
     #[error(
         "{0}: that is no session; say s3://BUCKET/PREFIX/sessions/BUILD/ID, or ID --store s3://BUCKET/PREFIX"
     )]
     NoSession(String),
-    /// There is no such store.
+    /// The store does not exist.
     #[error("{}: there is no such folder, and so no sessions in it", .0.display())]
     NoStore(PathBuf),
     /// The session has no log.
     #[error("{0}: the session has no log there")]
     NoLog(String),
-    /// It is a folder.
+    /// The path is a folder without a log.
     #[error("{}: there is no log in this folder", .0.display())]
     Folder(PathBuf),
-    /// It has no bytes.
+    /// The file is empty.
     #[error("{}: the file is empty; a log begins with its header", .0.display())]
     Empty(PathBuf),
-    /// It cannot be opened, or is no log.
+    /// The file cannot be opened, or is no log.
     #[error("{}: {error}", path.display())]
     Open {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: OpenError,
     },
-    /// It is neither a log nor a stream of events.
+    /// The file is neither a log nor a stream of events.
     #[error("{}: neither a log nor lines of JSON: line {line} is no object with a \"kind\"", path.display())]
     NoStream {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// The first line that is none, from 1.
+        /// The first line that is no event, from 1.
         line: usize,
     },
-    /// It cannot be read to its end.
+    /// The log cannot be read to its end.
     #[error("{}: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: ReadError,
     },
 }
 
 impl LogFile {
-    /// Opens a log. A folder means the log in it, for a relay keeps one folder for each session.
+    /// Opens a log. A folder stands for the log in it: a relay keeps one folder for each session.
     pub fn open(path: &Path) -> Result<LogFile, LogError> {
         let inside = path.join(IN_FOLDER);
         let path = if inside.is_file() { &inside } else { path };
@@ -131,14 +131,14 @@ impl LogFile {
         Ok(LogFile { path: path.to_owned(), reader, kept: None })
     }
 
-    /// A log that was read from this place.
+    /// A log that was read from this place of an object store.
     pub(super) fn of_kept(place: PathBuf, kept: KeptLog) -> Result<LogFile, LogError> {
         let reader = LogReader::open(LogBytes::Memory(kept.log.clone()));
         let reader = reader.map_err(|error| LogError::Open { path: place.clone(), error })?;
         Ok(LogFile { path: place, reader, kept: Some(kept) })
     }
 
-    /// The same once more, for somebody else to read.
+    /// Opens the same log a second time, for an independent reader.
     pub fn again(&self) -> Result<LogFile, LogError> {
         match &self.kept {
             Some(kept) => LogFile::of_kept(self.path.clone(), kept.clone()),
@@ -146,7 +146,7 @@ impl LogFile {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -156,11 +156,11 @@ impl LogFile {
         self.kept.is_none()
     }
 
-    /// The save that lies beside it, if there is one, or why it cannot be read.
+    /// The save in the same folder, if there is one, or why it cannot be read.
     pub fn save(&self) -> Option<Result<Save, String>> {
         let bytes = match &self.kept {
             Some(kept) => kept.save.clone()?,
-            // Whatever else is called a log may lie beside anything.
+            // A log of another name may lie in the same folder as an unrelated save.
             None if self.path.file_name()? != IN_FOLDER => return None,
             None => match fs::read(self.path.with_file_name(SAVE_BESIDE)) {
                 Ok(bytes) => Ok(bytes.into()),
@@ -171,34 +171,34 @@ impl LogFile {
         Some(bytes.and_then(|bytes| Save::from_bytes(&bytes).map_err(|bad| bad.to_string())))
     }
 
-    /// What is said once about the session.
+    /// The log's header.
     pub fn header(&self) -> &Header {
         self.reader.header()
     }
 
-    /// How it ends.
+    /// The end of the log.
     pub fn tail(&self) -> Tail {
         self.reader.tail()
     }
 
-    /// The last tick that is there.
+    /// The last tick in the log.
     pub fn last_tick(&self) -> Tick {
         self.reader.tail().last_tick
     }
 
-    /// To read it.
+    /// The log's reader.
     pub fn reader(&mut self) -> &mut LogReader<LogBytes> {
         &mut self.reader
     }
 
-    /// For whatever goes wrong while it is read.
+    /// Converts a read error to one that names this file.
     pub fn damage(&self) -> impl Fn(ReadError) -> LogError + use<> {
         let path = self.path.clone();
         move |error| LogError::Read { path: path.clone(), error }
     }
 }
 
-/// Says what is wrong with a file before anybody tries to make sense of its bytes.
+/// Checks that a file can hold a log, before its bytes are parsed.
 pub fn look_at(path: &Path) -> Result<(), LogError> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(LogError::Folder(path.to_owned())),

@@ -1,4 +1,4 @@
-//! `sametick log info`: what a log is of.
+//! `sametick log info`: a summary of a log.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::lines::utc;
 use super::{LogError, LogFile};
 use crate::games::Games;
 
-/// What a log is of.
+/// The summary of a log.
 #[derive(Clone, Debug, Serialize)]
 #[expect(missing_docs, reason = "the fields are the lines that `sametick log info` explains itself with")]
 pub struct LogInfo {
@@ -24,16 +24,16 @@ pub struct LogInfo {
     /// Whether this program has the build, and can replay it.
     pub known: bool,
     pub schema: String,
-    /// In hexadecimal.
+    /// The setup in hexadecimal.
     pub setup: String,
-    /// The same with names, if the game is known.
+    /// The setup as JSON, if the game is known.
     pub setup_fields: Option<Box<RawValue>>,
     pub seed: u64,
     pub rate_hz: u32,
     pub started_unix_ms: u64,
     pub first_tick: u32,
     pub last_tick: u32,
-    /// Those that hold.
+    /// The ticks that were not undone by a rewind.
     pub ticks: u64,
     pub void_ticks: u64,
     pub seconds: f64,
@@ -56,27 +56,27 @@ pub struct LogInfo {
 /// One stay of a player on a seat.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayerInfo {
-    /// Where.
+    /// The seat.
     pub seat: u16,
-    /// Who; nothing if they were there before this file begins.
+    /// The player's name; `None` if the player joined before this file begins.
     pub name: Option<String>,
     /// The first tick.
     pub from_tick: u32,
-    /// The last tick, if they are gone.
+    /// The last tick, if the player has left.
     pub to_tick: Option<u32>,
-    /// Why they are gone: `left`, `kicked` or `timed_out`.
+    /// How the player left: `left`, `kicked` or `timed_out`.
     pub gone: Option<&'static str>,
-    /// Ticks in which they were there.
+    /// Ticks in which the player had the seat.
     pub ticks: u64,
-    /// Of those, ticks before their first input could arrive.
+    /// Of those, ticks before the player's first input could arrive.
     pub arriving: u64,
-    /// Of those, ticks after that in which their input was late.
+    /// Of those, ticks after that in which the input was late.
     pub omissions: u64,
     #[serde(skip)]
     has_begun: bool,
 }
 
-/// Reads a log and says what it is of.
+/// Reads a log and summarises it.
 pub fn info_of(log: &mut LogFile, games: &Games) -> Result<LogInfo, LogError> {
     let (header, tail) = (log.header().clone(), log.tail());
     let game = games.find(&header.game, header.build).ok();
@@ -167,7 +167,7 @@ impl LogInfo {
     fn sit_down(&mut self, seat: Seat, tick: Tick, name: Option<String>) {
         self.players.push(PlayerInfo {
             seat: seat.0,
-            // Who was there before this file begins has had a first input.
+            // A player who joined before this file begins has had a first input.
             has_begun: name.is_none(),
             name,
             from_tick: tick.0,
@@ -184,7 +184,7 @@ impl LogInfo {
         let stays =
             |player: &PlayerInfo| player.seat == seat.0 && player.to_tick.is_none_or(|to| to >= tick.0);
         if !self.players.iter().any(stays) {
-            // They sat there when the log before this one ended.
+            // The player had the seat when the log before this one ended.
             self.sit_down(seat, tick, None);
         }
         if let Some(player) = self.players.iter_mut().rev().find(|player| player.seat == seat.0) {
@@ -237,7 +237,7 @@ impl fmt::Display for LogInfo {
 
 impl fmt::Display for PlayerInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name.as_deref().unwrap_or("somebody");
+        let name = self.name.as_deref().unwrap_or("a player");
         write!(f, "seat {} {name:?}, from tick {}", self.seat, self.from_tick)?;
         if let (Some(to), Some(gone)) = (self.to_tick, self.gone) {
             write!(f, " to {to} ({})", gone.replace('_', " "))?;
@@ -246,7 +246,7 @@ impl fmt::Display for PlayerInfo {
     }
 }
 
-/// `1 h 02 min 03 s`, as far as needed.
+/// `1 h 02 min 03 s`, without leading zero units.
 fn duration(seconds: f64) -> String {
     let whole = seconds as u64;
     match whole {

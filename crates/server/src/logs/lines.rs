@@ -1,4 +1,4 @@
-//! Records as lines for people.
+//! Formats records of a log as lines of text.
 
 use sametick_sim::Row;
 use sametick_sim::record::{Record, TickInputs};
@@ -7,7 +7,7 @@ use sametick_store::log::export::hex;
 
 use crate::games::AnyGame;
 
-/// A record on one line: tick, kind, and what there is to say about it beyond what the header says.
+/// A record on one line: tick, kind, and its content beyond what the header has.
 pub fn line(record: &Record, header: &Header, game: Option<&dyn AnyGame>) -> String {
     let tick = record.tick().map_or(String::new(), |tick| tick.to_string());
     let seat = record.seat().map_or(String::new(), |seat| format!("seat {seat} "));
@@ -24,14 +24,14 @@ pub fn line(record: &Record, header: &Header, game: Option<&dyn AnyGame>) -> Str
     format!("{tick:>8}  {:<9} {seat}{detail}", record.kind()).trim_end().to_owned()
 }
 
-/// What happened on every seat: `0: 4, 1: late`.
+/// The inputs of every seat: `0: 4, 1: late`.
 pub fn rows(inputs: &TickInputs, game: Option<&dyn AnyGame>) -> String {
     let rows: Vec<String> =
         inputs.iter().map(|row| format!("{}: {}", row.seat, of_row(&row, game))).collect();
     if rows.is_empty() { "nobody is there".into() } else { rows.join(", ") }
 }
 
-/// What happened on one seat.
+/// The input of one seat.
 pub fn of_row(row: &Row<&[u8]>, game: Option<&dyn AnyGame>) -> String {
     let input = match row.input {
         Some(bytes) => input(bytes, game),
@@ -49,7 +49,7 @@ fn input(bytes: &[u8], game: Option<&dyn AnyGame>) -> String {
     shown.unwrap_or_else(|| format!("0x{}", hex(bytes)))
 }
 
-/// Unix time for people.
+/// Unix time in readable form.
 pub fn utc(unix_ms: u64) -> String {
     let seconds = i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX);
     match time::OffsetDateTime::from_unix_timestamp(seconds) {

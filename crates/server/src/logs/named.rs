@@ -1,4 +1,4 @@
-//! Which log is meant: a file, or a session by its id or its place, straight from where it is kept.
+//! Finds the log that an argument names: a file, or a session by its id or its place, read from the store.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use super::file::{KeptLog, LogError, LogFile};
 use crate::cli::CommandError;
 use crate::sessions::{DATA, SessionsError, find};
 
-/// What a place in S3 begins with.
+/// The prefix of a place in S3.
 const S3_SCHEME: &str = "s3://";
 
-/// A log, as it is typed.
+/// The arguments that name a log.
 #[derive(Clone, Debug, Args)]
 pub struct NamedLog {
     /// A log, the folder of a session, the id of a session that is kept, or s3://BUCKET/PREFIX/sessions/BUILD/ID
@@ -28,7 +28,7 @@ pub struct NamedLog {
 }
 
 impl NamedLog {
-    /// Opens it.
+    /// Opens the log.
     pub fn open(&self) -> Result<LogFile, CommandError> {
         open(&self.log, self.store.as_ref())
     }
@@ -53,13 +53,13 @@ pub(crate) fn open(name: &Path, store: Option<&Place>) -> Result<LogFile, Comman
     }
 }
 
-/// Whether this may be typed for a session: ID, or BUILD/ID.
+/// Whether a text can name a session: ID, or BUILD/ID.
 fn is_session(text: &str) -> bool {
     let id = text.split_once('/').map_or(text, |(_, id)| id);
     SessionKey::from_id(BuildId::from_bytes([0; 16]), id).is_some()
 }
 
-/// The store, and the session in it as BUILD/ID, of `s3://bucket/prefix/sessions/build/id?endpoint=…`.
+/// Splits `s3://bucket/prefix/sessions/build/id?endpoint=…` into the store and the session as BUILD/ID.
 fn split(text: &str) -> Result<(Place, String), CommandError> {
     let no_session = || LogError::NoSession(text.into());
     let (path, settings) = text.split_at(text.find('?').unwrap_or(text.len()));
@@ -74,7 +74,7 @@ fn split(text: &str) -> Result<(Place, String), CommandError> {
     Ok((place, session.into()))
 }
 
-/// Opens the log of a session that is kept.
+/// Opens the log of a session in a store.
 fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
     if let Place::Folder(folder) = place
         && !folder.is_dir()
@@ -87,7 +87,7 @@ fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
     if let Place::Folder(folder) = place {
         let path = folder.join(key.log());
         match LogFile::open(&path) {
-            // Copied from S3, it lies in segments; or there is none.
+            // A session copied from S3 has its log in segments, or has none.
             Err(LogError::Open { error: OpenError::NotALog, .. } | LogError::Missing(_)) => {}
             opened => return Ok(opened?),
         }
@@ -97,7 +97,7 @@ fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
     Ok(LogFile::of_kept(name.into(), kept)?)
 }
 
-/// The session that was typed. Who has typed all of it need not be allowed to list the others.
+/// The key of a session. A full name needs no permission to list the other sessions.
 async fn key_of(store: &dyn ObjectStore, typed: &str) -> Result<SessionKey, SessionsError> {
     let exact =
         typed.split_once('/').and_then(|(build, id)| SessionKey::from_id(BuildId::from_hex(build)?, id));
@@ -107,14 +107,14 @@ async fn key_of(store: &dyn ObjectStore, typed: &str) -> Result<SessionKey, Sess
     }
 }
 
-/// The place of a session, as it can be typed.
+/// The full name of a session's place.
 fn named(place: &Place, key: &SessionKey) -> String {
     let place = place.to_string();
     let (path, settings) = place.split_at(place.find('?').unwrap_or(place.len()));
     format!("{path}/{key}{settings}")
 }
 
-/// Reads log and save of a session.
+/// Reads the log and the save of a session.
 async fn fetch(store: &dyn ObjectStore, key: &SessionKey, name: &str) -> Result<KeptLog, CommandError> {
     let damaged = |error: String| SessionsError::Damaged {
         session: key.id().into(),

@@ -1,4 +1,4 @@
-//! `sametick log verify`: is a log sound, and does it lead where its players were?
+//! `sametick log verify`: checks that a log is intact, and that its replay reaches the states its players had.
 
 use std::fmt;
 
@@ -10,34 +10,34 @@ use crate::games::Games;
 use crate::replay::{Keep, Playback, ReplayError};
 use crate::report::Count;
 
-/// What became of verifying a log.
+/// The result of verifying a log.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// Which log.
+    /// The log's path.
     pub log: String,
-    /// Whether everything before a torn tail is as it was written.
+    /// Whether everything before a torn tail is intact.
     pub structure: bool,
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
-    /// How many ticks.
+    /// The number of ticks.
     pub ticks: u64,
-    /// How many bytes at the end are not whole.
+    /// How many bytes at the end belong to no complete record.
     pub torn_bytes: u64,
     /// Whether the session was ended.
     pub ended: bool,
-    /// Whether it was played again: its build is here.
+    /// Whether it was replayed, because its build is known.
     pub replayed: bool,
-    /// The tick of the save that it was played from, if the log lacks its beginning; otherwise zero.
+    /// The tick of the save from which the replay began, if the log lacks its beginning; otherwise zero.
     pub replayed_from: u32,
     /// How many checks were compared.
     pub checks_compared: usize,
     /// The first check that does not match.
     pub first_bad: Option<String>,
-    /// Why it was not played again, and what to do.
+    /// Why it was not replayed, and what to do.
     pub not_replayed_because: Option<String>,
 }
 
-/// Reads all of a log, and plays it again if its game is among these.
+/// Reads all of a log, and replays it if its game is among these.
 pub fn verify(mut log: LogFile, games: &Games) -> Result<Verdict, CommandError> {
     let damage = log.damage();
     let summary = log.reader().verify().map_err(damage)?;
@@ -74,7 +74,7 @@ pub fn verify(mut log: LogFile, games: &Games) -> Result<Verdict, CommandError> 
 }
 
 impl Verdict {
-    /// Whether there is nothing to complain about.
+    /// Whether no error was found.
     pub fn is_good(&self) -> bool {
         self.structure && self.torn_bytes == 0 && self.first_bad.is_none()
     }

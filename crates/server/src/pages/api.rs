@@ -1,4 +1,4 @@
-//! The API of the pages: how the server is, what it is, and who plays.
+//! The JSON API of the pages: health, server description, sessions and players.
 
 use std::future::ready;
 use std::time::Instant;
@@ -21,14 +21,14 @@ use crate::rooms::entrance::{Entrance, room_of};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Everything the API tells of.
+/// The sources of the API's answers.
 pub struct Api {
     started: Instant,
     games: Games,
     presence: Presence,
     endpoints: Endpoints,
     gate: Gate,
-    /// The sessions of hosts.
+    /// The lists of sessions and hosts.
     lists: Lists,
     exchange: Exchange,
 }
@@ -52,7 +52,7 @@ impl Api {
         }
     }
 
-    /// Whether the app has a page for this path, with the games of this server.
+    /// Whether the app has a page for this path, given this server's games.
     pub fn is_place(&self, path: &str) -> bool {
         places::is_place(path, &self.games)
     }
@@ -86,7 +86,7 @@ impl Api {
         }
     }
 
-    /// Begins to answer what takes a while: that somebody signs in.
+    /// Begins an answer that takes a while: a sign-in.
     pub fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
         if request.method() != Method::POST || request.uri().path() != session::PATH {
             return None;
@@ -97,7 +97,7 @@ impl Api {
         Some(self.exchange.answer(request, visitor))
     }
 
-    /// What a WebSocket at this address is for.
+    /// The purpose of a WebSocket at this path.
     pub fn upgrade(&self, request: &Request<()>) -> Upgrade {
         self.gate.upgrade(request, gateway::SOCKET)
     }
@@ -109,7 +109,7 @@ impl Api {
         };
         match self.presence.read().room(&entrance.room, entrance.game.as_deref()) {
             Some(room) => answer_json(StatusCode::OK, &json!(room)),
-            None => error(StatusCode::NOT_FOUND, "there is no such room now; whoever comes first begins it"),
+            None => error(StatusCode::NOT_FOUND, "there is no such room now; the first join begins it"),
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_read_with_care() {
+    fn host_headers_are_parsed_strictly() {
         assert_eq!(name_of("example.org:8080"), Some("example.org"));
         assert_eq!(name_of("[::1]:8080"), Some("::1"));
         assert_eq!(name_of("127.0.0.1"), Some("127.0.0.1"));

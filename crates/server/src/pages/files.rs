@@ -1,4 +1,4 @@
-//! The files of the web app, which the build puts into this program, small and ready to send.
+//! Serves the files of the web app, which the build embeds in this program in compressed forms.
 
 use sametick_transport::site::{Bytes, HeaderMap, Response, StatusCode, header};
 
@@ -6,12 +6,12 @@ use super::{error, set};
 
 /// A file as the build made it.
 struct File {
-    /// As in the address, from the first slash on.
+    /// The URL path, with the first slash.
     path: &'static str,
     content_type: &'static str,
-    /// Names a content: the hash of it.
+    /// The ETag: a hash of the content.
     tag: &'static str,
-    /// Its name changes with its content, so it may be kept for ever.
+    /// Whether the name contains a hash of the content, so that it may be cached for ever.
     is_immutable: bool,
     plain: &'static [u8],
     gzip: Option<&'static [u8]>,
@@ -21,10 +21,11 @@ struct File {
 // `FILES`, sorted by path.
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// What is shown for every address of the app that is no file: the app itself finds out what it means.
+/// The page for every app path that is no file: the app does the routing.
 const INDEX: &str = "/index.html";
 
-/// The file at a path, or the app. Where the app has no page either (`is_place`), it says so itself, and its status does.
+/// The file at a path, or the app's page. Where the app has no page either (`is_place`), the page is sent with status
+/// 404.
 pub fn answer(path: &str, is_place: bool, headers: &HeaderMap) -> Response<Bytes> {
     match (find(path), find(INDEX)) {
         (Some(file), _) => file.answer(headers),
@@ -39,14 +40,15 @@ fn find(path: &str) -> Option<&'static File> {
     FILES.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| FILES.get(at))
 }
 
-/// A name with a dot means a file, but for a session's: a page that asks for a script must not be given the app instead.
+/// Whether a path means a file: its name has a dot and is no session's name. A request for a missing script must not be
+/// answered with the app's page.
 fn is_file(path: &str) -> bool {
     let has_dot = path.rsplit('/').next().unwrap_or_default().contains('.');
     path.starts_with("/assets/") || has_dot && !path.starts_with("/play/")
 }
 
 impl File {
-    /// The content of a place that does not exist. Nobody has it already: another status is another answer.
+    /// The app's page with status 404. It is never answered as unchanged.
     fn answer_nowhere(&self, headers: &HeaderMap) -> Response<Bytes> {
         let mut asked = headers.clone();
         asked.remove(header::IF_NONE_MATCH);
@@ -63,7 +65,7 @@ impl File {
             (_, Some(gzip)) if accepts("gzip") => (gzip, Some("gzip")),
             _ => (self.plain, None),
         };
-        // Another coding is another content.
+        // Each content coding has its own ETag.
         let tag =
             format!("\"{}{}\"", self.tag, coding.map(|coding| format!("-{coding}")).unwrap_or_default());
         let mut response = Response::new(Bytes::new());
@@ -85,7 +87,7 @@ impl File {
     }
 }
 
-/// Whether a coding may be used: it is named, and not with weight zero.
+/// Whether the client accepts a coding: it is named with a weight above zero.
 fn accepts(headers: &HeaderMap, coding: &str) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|offer| {
@@ -95,7 +97,7 @@ fn accepts(headers: &HeaderMap, coding: &str) -> bool {
     })
 }
 
-/// Whether whoever asks has this content already.
+/// Whether the client has this content in its cache.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|known| {
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_form_that_is_accepted_is_sent() {
+    fn the_smallest_accepted_coding_is_sent() {
         for (accepted, body, coding) in [
             ("gzip, deflate, br", &b"b"[..], Some("br")),
             ("gzip", b"gz", Some("gzip")),
@@ -138,7 +140,7 @@ mod tests {
             assert_eq!(headers.get("content-encoding").map(|value| value.to_str().unwrap()), coding);
             assert_eq!(headers["vary"], "accept-encoding");
             assert_eq!(headers["cache-control"], "public, max-age=31536000, immutable");
-            // With the tag of what was sent it is not sent again; with that of another coding it is.
+            // The tag of the coding that was sent means not modified; that of another coding does not.
             let tag = headers["etag"].to_str().unwrap();
             let known = [(header::ACCEPT_ENCODING, accepted), (header::IF_NONE_MATCH, tag)];
             let (status, sent, _) = ask(&SCRIPT, &known);
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_the_app_files_are_files_and_everything_else_is_not_found() {
+    fn app_paths_get_the_app_and_unknown_paths_are_not_found() {
         assert!(FILES.is_sorted_by_key(|file| file.path));
         let known: HeaderMap = [(header::IF_NONE_MATCH, "*".parse().unwrap())].into_iter().collect();
         for path in ["/", "/index.html", "/play/pong/amber-otter-4821", "/play/pong/v1.2"] {

@@ -1,4 +1,4 @@
-//! Whoever asks over HTTP where a passphrase is set shows that they know it.
+//! Passphrase check for HTTP requests and WebSocket upgrades.
 
 use sametick_transport::clock::unix_seconds;
 use sametick_transport::proof_journal::ProofJournal;
@@ -9,29 +9,29 @@ use super::{error, set};
 use crate::listen::Listening;
 use crate::rooms::entrance::is_of_scripts;
 
-/// How a page proves the passphrase: `Authorization: Sametick HEX`.
+/// The scheme with which a page proves the passphrase: `Authorization: Sametick HEX`.
 const PROOF_SCHEME: &str = "Sametick ";
 
 /// The passphrase of a server, if it has one.
 pub(crate) struct Gate {
     keeper: ProofJournal,
-    /// Whether there is one.
+    /// Whether a passphrase is set.
     pub is_locked: bool,
 }
 
 impl Gate {
-    /// That of a server that listens like this.
+    /// The gate of a server with these listeners.
     pub fn of(listening: &Listening) -> Gate {
         Gate { keeper: listening.keeper.clone(), is_locked: !listening.secret.is_open() }
     }
 
-    /// Whether whoever asks knows the passphrase, if there is one.
+    /// Whether the request proves the passphrase, if one is set.
     pub fn may_see(&self, request: &Request<()>) -> bool {
         let in_headers = || {
             let shown = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
             from_hex(shown.strip_prefix(PROOF_SCHEME)?)
         };
-        // Pages cannot set the headers of WebSockets.
+        // Pages cannot set headers of WebSocket requests.
         let in_query = || {
             let mut pairs = request.uri().query()?.split('&');
             pairs.find_map(|pair| pair.strip_prefix("proof=")).and_then(from_hex)
@@ -40,8 +40,8 @@ impl Gate {
         !self.is_locked || in_headers().or_else(in_query).is_some_and(is_good)
     }
 
-    /// What a WebSocket is for. Envelopes are talked at `talks_at` and at the addresses of scripts: what makes no sense in one of
-    /// those is answered in an envelope, because browsers and most libraries do not show the body of a refused upgrade.
+    /// The purpose of a WebSocket. Envelopes are used at `talks_at` and at script paths: refusals there are sent in an
+    /// envelope, because browsers and most libraries do not show the body of a refused upgrade.
     pub fn upgrade(&self, request: &Request<()>, talks_at: &str) -> Upgrade {
         let path = request.uri().path();
         if path == talks_at || is_of_scripts(path) {

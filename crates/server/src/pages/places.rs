@@ -1,9 +1,9 @@
-//! Which addresses the app has something to show at. `web/app/src/place.ts` reads them the same way.
+//! Decides which paths the app has a page for. `web/app/src/place.ts` parses them in the same way.
 
 use crate::games::Games;
 use crate::rooms::entrance::{check_code, decode};
 
-/// Whether the app has a page for this path; elsewhere it says that there is nothing.
+/// Whether the app has a page for this path; elsewhere it shows "not found".
 pub fn is_place(path: &str, games: &Games) -> bool {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
@@ -14,12 +14,12 @@ pub fn is_place(path: &str, games: &Games) -> bool {
     }
 }
 
-/// The id of a session that people gather in. Which ones there are is nobody's business here.
+/// Whether a text has the form of a session id. Which sessions exist is not revealed here.
 fn is_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// What a session can be called, percent-encoded. In a path a plus is a plus.
+/// Whether a text is a percent-encoded session name. In a path a plus is a plus.
 fn is_name(text: &str) -> bool {
     decode(&text.replace('+', "%2B")).is_some_and(|name| {
         check_code(&name).is_ok() && !name.contains(|letter: char| letter == '/' || letter.is_whitespace())
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_app_has_pages_for_its_own_addresses_and_for_no_others() {
+    fn the_app_has_pages_only_for_its_own_paths() {
         let games = crate::games![Pong, Arena];
         let id = "0123456789abcdef".repeat(2);
         for path in

@@ -1,9 +1,9 @@
-//! `POST /api/session`: a signed token is exchanged for one of ours, once.
+//! `POST /api/session`: exchanges a signed token for one of the server's own.
 
 use std::future::ready;
 use std::time::Instant;
 
-use sametick_transport::pace::Paces;
+use sametick_transport::rate_limit::AddressLimiter;
 use sametick_transport::site::{Bytes, HeaderMap, Later, Request, Response, StatusCode, Visitor, header};
 use serde_json::json;
 
@@ -11,31 +11,31 @@ use super::{answer_json, set};
 use crate::identity::tokens::{Counter, Issued};
 use crate::identity::{Identity, Refusal, SignedIn};
 
-/// Where it is.
+/// The path.
 pub const PATH: &str = "/api/session";
 
-/// How a page shows its token: `Authorization: Bearer JWT`.
+/// The scheme with which a page shows its token: `Authorization: Bearer JWT`.
 const SCHEME: &str = "Bearer";
 
-/// How often somebody of one address may try, and how often at once: a class behind one address signs in together.
+/// Rate limit of sign-ins per address and its burst: a class behind one address signs in together.
 const TRIES_PER_SECOND: u32 = 1;
 const TRIES_AT_ONCE: u32 = 30;
 
 const NO_TOKEN: Refusal = Refusal::MalformedToken("show your signed token: Authorization: Bearer JWT");
 
-/// The counter where signed tokens are exchanged.
+/// The handler that exchanges signed tokens.
 pub struct Exchange {
     identity: Identity,
     counter: Counter,
-    paces: Paces,
+    limiter: AddressLimiter,
 }
 
 impl Exchange {
     pub fn new(identity: Identity, counter: Counter) -> Exchange {
-        Exchange { identity, counter, paces: Paces::new(TRIES_PER_SECOND, TRIES_AT_ONCE) }
+        Exchange { identity, counter, limiter: AddressLimiter::new(TRIES_PER_SECOND, TRIES_AT_ONCE) }
     }
 
-    /// Whether rooms ask for what is given out here.
+    /// Whether rooms require these tokens.
     pub fn is_needed(&self) -> bool {
         self.identity.requires_tokens()
     }
@@ -47,7 +47,7 @@ impl Exchange {
             let why = "pages of this origin may not sign in here";
             return at_once(refused(StatusCode::FORBIDDEN, "wrong_origin", why));
         }
-        if !self.paces.try_take(Instant::now(), visitor.ip) {
+        if !self.limiter.try_take(Instant::now(), visitor.ip) {
             let why = "too many tries from this address: wait a moment";
             return at_once(busy(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", why));
         }
@@ -69,7 +69,7 @@ impl Exchange {
     }
 }
 
-/// The token that is shown, if there is one.
+/// The token in the request, if there is one.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
@@ -98,7 +98,7 @@ fn unauthorized(refusal: Refusal) -> Response<Bytes> {
     response
 }
 
-/// A refusal that may be none in a moment.
+/// A refusal that a retry may avoid.
 fn busy(status: StatusCode, code: &str, why: &str) -> Response<Bytes> {
     let mut response = refused(status, code, why);
     set(response.headers_mut(), header::RETRY_AFTER.as_str(), "2");

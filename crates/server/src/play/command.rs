@@ -1,4 +1,4 @@
-//! `sametick play`: what can be typed, and what this machine remembers of it.
+//! `sametick play`: its arguments, and which of them this machine remembers.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::cli::{ClientArgs, CommandError};
 use crate::config::{self, Config, Key};
 use crate::copies::{self, CopyArgs, CopyError, Keep, read_copy};
 
-/// What can be played.
+/// The games that can be played.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlayGame {
     /// Pong, for two to four
@@ -35,7 +35,7 @@ Keys:
   q or Ctrl-C     leave
 
 A copy of the session as the relay has confirmed it is kept at the end: where --save says, or else that of the last ten
-sessions among your data. Whoever has one can bring it where the server has nothing of the session any more.
+sessions among your data. A player who has one can bring it when the server has lost the session.
 
 Where the terminal tells when a key is let go (kitty's keyboard protocol), a paddle moves while
 its key is down. Elsewhere, as in tmux, a tap is a nudge, and a held key goes on once it repeats.
@@ -57,7 +57,7 @@ pub(crate) struct PlayArgs {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Only watch
+    /// Join as a spectator
     #[arg(long)]
     watch: bool,
 
@@ -72,7 +72,8 @@ pub(crate) struct PlayArgs {
     #[arg(long, conflicts_with = "save")]
     no_save: bool,
 
-    /// Write every message into this file, a line of JSON each: what went wrong between you and the relay can be read there
+    /// Write every message into this file, a line of JSON each: what went wrong between you and the relay can be read
+    /// there
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -81,7 +82,7 @@ pub(crate) struct PlayArgs {
 }
 
 impl PlayArgs {
-    /// The copy that is to be brought, if it can be.
+    /// Reads the copy to bring.
     fn brought(&self) -> Result<Option<SessionCopy>, CopyError> {
         let Some(place) = &self.copies.bring else { return Ok(None) };
         let copy = read_copy::<Pong>(place, self.session.as_deref())?;
@@ -96,7 +97,7 @@ impl PlayArgs {
     }
 }
 
-/// Plays what was asked for, as a program of this git commit.
+/// Plays the game, as a program of this git commit.
 pub(crate) async fn play(game: &PlayGame, commit: &'static str) -> Result<(), CommandError> {
     let PlayGame::Pong(args) = game;
     let relay = config::relay_or_last(args.connect.as_ref())?;
@@ -119,13 +120,13 @@ pub(crate) async fn play(game: &PlayGame, commit: &'static str) -> Result<(), Co
     Ok(args.client.print(&report)?)
 }
 
-/// The name that was given, which is remembered, or else the one that is.
+/// The given name, which is then remembered, or else the remembered one.
 fn name_or_last(given: Option<&str>) -> Result<String, CommandError> {
     let mut config = Config::load()?;
     if let Some(name) = given {
         config.set(Key::Name, name)?;
         if let Err(error) = config.save() {
-            // No reason not to play.
+            // A name that cannot be remembered does not keep the player from playing.
             tracing::warn!(%error, "the name is not remembered");
         }
     }

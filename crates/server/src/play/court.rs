@@ -1,12 +1,12 @@
-//! The court, drawn in half characters: a cell of a terminal is about twice as high as wide, so half of one is a square.
+//! Draws the court in half characters: a cell of a terminal is about twice as high as wide, so half of one is a square.
 
 use sametick_pong::{Bar, Pong, View, Wall};
 
 use super::frame::{Frame, Ink, Palette};
 
-/// Which way round the court is shown: everybody has their own wall at the left or at the bottom.
+/// How the court is reflected on the screen, so that every player has their own wall at the left or at the bottom.
 ///
-/// It is a reflection, not a turn: up stays up and left stays left, on the keys too.
+/// It is a reflection, not a rotation: up stays up and left stays left, on the keys too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Side {
     swap_x: bool,
@@ -14,7 +14,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// As the player at this wall sees it; who only watches sees it as it is.
+    /// The side of the player at this wall; spectators see the court unreflected.
     pub fn of(wall: Option<Wall>) -> Side {
         Side { swap_x: wall == Some(Wall::Right), swap_y: wall == Some(Wall::Top) }
     }
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-/// What a countdown shows: 1, 2 and 3.
+/// The digits of a countdown: 1, 2 and 3.
 const DIGITS: [[&str; 5]; 3] = [
     [".#.", "##.", ".#.", ".#.", "###"],
     ["###", "..#", "###", "#..", "###"],
@@ -70,7 +70,7 @@ const DIGITS: [[&str; 5]; 3] = [
 /// Half characters for each dot of a digit.
 const DIGIT_SCALE: usize = 2;
 
-/// Half characters, and what is in them.
+/// A bitmap of half characters.
 struct Pixels {
     columns: usize,
     rows: usize,
@@ -85,7 +85,7 @@ impl Pixels {
         Pixels { columns, rows, half, solid: vec![None; columns * rows], ghost: vec![None; columns * rows] }
     }
 
-    /// Fills a rectangle. It has the same size wherever it is, and is never smaller than one pixel.
+    /// Fills a rectangle. It has the same size at every position, and is never smaller than one pixel.
     fn fill(&mut self, bar: Bar, ink: Ink, is_ghost: bool) {
         let span = |axis: usize, pixels: usize| {
             let scale = pixels as f32 / (2.0 * self.half[axis]);
@@ -180,7 +180,7 @@ pub fn draw(
     pixels.draw(frame, place.left + 1, place.top + 1, palette);
 }
 
-/// Solid walls are thick lines; where somebody defends there is a thin one in their colour.
+/// Solid walls are thick lines; an open wall is a thin line in the colour of its player.
 fn draw_walls(frame: &mut Frame, place: Place, pong: &Pong, side: Side) {
     let Place { left, top, width, height } = place;
     let (right, bottom) = (left + width - 1, top + height - 1);

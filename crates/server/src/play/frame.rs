@@ -1,47 +1,47 @@
 //! A screen as a grid of cells, and the text that turns one screen into the next.
 //!
-//! Nothing here knows a terminal: a frame is compared with the one before, and what differs is written at once, so that
-//! nothing flickers and a slow connection carries little.
+//! Nothing here uses a terminal. A frame is compared with the one before, and the differences are written in one piece,
+//! so that nothing flickers and a slow connection carries little.
 
 use std::fmt::Write;
 
 use sametick_pong::Wall;
 use unicode_width::UnicodeWidthChar;
 
-/// What something is drawn with.
+/// The style of a character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ink {
-    /// As the terminal writes.
+    /// The terminal's default style.
     #[default]
     Text,
-    /// What is not in the foreground.
+    /// Background details.
     Faint,
-    /// What should be seen first.
+    /// Emphasised.
     Strong,
-    /// What is wrong.
+    /// An error.
     Alarm,
-    /// What belongs to the player at a wall.
+    /// The colour of the player at a wall.
     Of(Wall),
 }
 
 /// Whether inks differ by colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
-    /// They do.
+    /// Inks differ by colour.
     Colour,
-    /// They do not: brightness only.
+    /// Inks differ by brightness only.
     Mono,
 }
 
 impl Palette {
-    /// As whoever set `NO_COLOR` wants it.
+    /// `Mono` if `NO_COLOR` is set.
     pub fn of_environment() -> Palette {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if unwanted { Palette::Mono } else { Palette::Colour }
     }
 }
 
-/// The colours of left, right, top and bottom among the 256 of a terminal: seen on black and on white.
+/// The colours of left, right, top and bottom among the 256 of a terminal: visible on black and on white.
 const COLOURS: [u8; 4] = [39, 208, 41, 170];
 const GREY: u8 = 244;
 const RED: u8 = 203;
@@ -56,7 +56,7 @@ impl Ink {
         }
     }
 
-    /// Whether it can also lie behind something: what has no colour of its own cannot.
+    /// Whether it can also be a background: an ink without a colour of its own cannot.
     pub fn can_be_ground(self) -> bool {
         self.colour().is_some()
     }
@@ -91,7 +91,7 @@ impl Style {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// None for the right half of a wide one.
+    /// `None` for the right half of a wide character.
     glyph: Option<char>,
     style: Style,
 }
@@ -123,7 +123,7 @@ impl Frame {
         self.height
     }
 
-    /// Draws one narrow character; outside of the screen nothing.
+    /// Draws one narrow character. A position outside the screen is ignored.
     pub fn set(&mut self, column: usize, row: usize, glyph: char, ink: Ink, ground: Option<Ink>) {
         if column < self.width && row < self.height {
             self.cells[row * self.width + column] = Cell { glyph: Some(glyph), style: Style { ink, ground } };
@@ -132,7 +132,7 @@ impl Frame {
 
     /// Writes a text on one row, as far as it fits. Returns the column after it.
     ///
-    /// What would do something to a terminal is a question mark: names come from elsewhere.
+    /// Control characters become question marks: names come from other players.
     pub fn write(&mut self, column: usize, row: usize, text: &str, ink: Ink) -> usize {
         let mut at = column;
         for glyph in text.chars() {
@@ -152,7 +152,7 @@ impl Frame {
         at
     }
 
-    /// Writes a text in the middle of some columns.
+    /// Writes a text centred on a row.
     pub fn write_centred(&mut self, row: usize, text: &str, ink: Ink) {
         self.write(self.width.saturating_sub(width(text)) / 2, row, text, ink);
     }
@@ -171,8 +171,7 @@ impl Frame {
         (0..self.height).map(|row| line(row).filter_map(|cell| cell.glyph).collect()).collect()
     }
 
-    /// What a terminal that shows `before` has to be told; everything if it shows something else. Empty if it need not be
-    /// told anything.
+    /// What to write to a terminal that shows `before`, or anything if that is `None`. Empty if nothing has changed.
     pub fn changes(&self, before: Option<&Frame>, palette: Palette) -> String {
         let before = before.filter(|before| (before.width, before.height) == (self.width, self.height));
         let mut out = String::new();
@@ -210,7 +209,7 @@ pub fn width(text: &str) -> usize {
     text.chars().map(|glyph| glyph.width().unwrap_or(1)).sum()
 }
 
-/// As much of a text as fits into some columns, with an ellipsis if that is not all.
+/// As much of a text as fits into some columns, with an ellipsis if it was cut.
 pub fn shortened(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -248,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_written() {
+    fn only_differences_are_written() {
         let mut before = Frame::new(10, 2);
         before.write(0, 0, "tick 41", Ink::Text);
         let mut after = before.clone();
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_elsewhere_neither_move_the_cursor_nor_shift_the_line() {
+    fn control_characters_in_names_are_replaced() {
         let mut frame = Frame::new(8, 1);
         assert_eq!(frame.write(0, 0, "a\x1b[2J\u{301}b", Ink::Text), 6);
         assert_eq!(frame.lines(), ["a?[2Jb  "]);

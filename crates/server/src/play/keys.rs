@@ -1,26 +1,26 @@
-//! From keys that go down and up to what a player does in a tick.
+//! Turns key presses and releases into the player's input for a tick.
 //!
-//! Few terminals say when a key is let go. Those that do move a paddle for exactly as long as its key is held. On the
-//! others a press moves it a little, and the repeats of a held key keep it moving: a tap is a nudge, as with a text cursor.
+//! Few terminals report key releases. On those that do, a paddle moves for exactly as long as its key is held. On the
+//! others a press moves it a little, and the repeats of a held key keep it moving, as with a text cursor.
 
 use sametick_pong::{Input, Motion, Wall};
 use sametick_sim::Time;
 
-/// How long one press moves a paddle where releases are not told: some half a paddle's length, and longer than the time
-/// between two repeats of a held key.
+/// How long one press moves a paddle if releases are not reported: some half a paddle's length, and longer than the
+/// time between two repeats of a held key.
 pub const NUDGE_US: u64 = 120_000;
 
 /// How long a press of the space bar counts: several ticks, because one may be omitted, and less than any phase lasts.
 const BUTTON_US: u64 = 100_000;
 
-/// A key that means something.
+/// A key with a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Up,
     Down,
     Left,
     Right,
-    /// Moves to the right where that is a way to go, and is the panel's key elsewhere.
+    /// Moves right for players who move sideways; for the others it toggles the panel.
     D,
     Space,
     Panel,
@@ -32,18 +32,18 @@ pub enum Key {
 /// What happened to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stroke {
-    /// It went down, or a terminal that does not tell the difference repeats it.
+    /// The key went down, or a terminal that cannot tell the difference repeats it.
     Press,
-    /// It is still down.
+    /// The key is still down.
     Repeat,
-    /// It was let go.
+    /// The key was released.
     Release,
 }
 
-/// What the screen is asked to do.
+/// A command to the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// End.
+    /// End the program.
     Quit,
     /// Show or hide the figures.
     TogglePanel,
@@ -68,12 +68,12 @@ impl Keyboard {
         Keyboard { tells_releases, ..Keyboard::default() }
     }
 
-    /// Whether it is known when a key is let go.
+    /// Whether the terminal reports releases.
     pub fn tells_releases(&self) -> bool {
         self.tells_releases
     }
 
-    /// Takes what happened to a key of whoever defends this wall.
+    /// Handles a key of the player who defends this wall.
     pub fn handle(&mut self, now: Time, key: Key, stroke: Stroke, wall: Option<Wall>) -> Option<Wish> {
         let direction = match key {
             Key::Up => 0,
@@ -93,10 +93,10 @@ impl Keyboard {
             Key::Quit => return (stroke == Stroke::Press).then_some(Wish::Quit),
         };
         match stroke {
-            // With releases, whoever presses a second key and lets it go wants the first again.
+            // If releases are reported, releasing a second key resumes the first.
             Stroke::Press if !self.tells_releases => self.down = [None; 4],
             Stroke::Press => {}
-            // Only a repeat tells of a key that was pressed while another window had the keyboard.
+            // A key that was pressed while another window had the keyboard is known only by its repeats.
             Stroke::Repeat if self.down[direction].is_some() => return None,
             Stroke::Repeat => {}
             Stroke::Release => {
@@ -108,12 +108,12 @@ impl Keyboard {
         None
     }
 
-    /// Lets go of every key: another window has the keyboard now.
+    /// Releases every key, because another window has the keyboard now.
     pub fn let_go(&mut self) {
         self.down = [None; 4];
     }
 
-    /// What the player at a wall does now. Space lets the ball go, or asks for another game where one is over.
+    /// The current input of the player at a wall. Space serves, or asks for a rematch if the game is over.
     pub fn input(&self, now: Time, wall: Wall, is_over: bool) -> Input {
         let input = Input::moving(self.motion(now, wall));
         let pressed = self.space_at.is_some_and(|at| now.micros_since(at) < BUTTON_US);
@@ -128,7 +128,7 @@ impl Keyboard {
         let counts = |at: &Time| self.tells_releases || now.micros_since(*at) < NUDGE_US;
         let [up, down, left, right] = self.down.map(|at| at.filter(counts));
         let (less, more) = if goes_sideways(wall) { (left, right) } else { (up, down) };
-        // The last one pressed; none is before all.
+        // The direction that was pressed last wins; `None` sorts before every time.
         match less.cmp(&more) {
             std::cmp::Ordering::Greater => Motion::Less,
             std::cmp::Ordering::Less => Motion::More,
@@ -137,7 +137,7 @@ impl Keyboard {
     }
 }
 
-/// Whether the paddle of a wall moves to the left and right.
+/// Whether the paddle of a wall moves left and right.
 pub fn goes_sideways(wall: Wall) -> bool {
     matches!(wall, Wall::Top | Wall::Bottom)
 }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn d_moves_those_who_go_sideways_and_opens_the_panel_of_the_others() {
+    fn d_moves_sideways_players_and_opens_the_panel_for_others() {
         let mut keyboard = Keyboard::new(true);
         for wall in [None, Some(Wall::Left), Some(Wall::Right)] {
             assert_eq!(keyboard.handle(at(0), Key::D, Stroke::Press, wall), Some(Wish::TogglePanel));

@@ -1,4 +1,4 @@
-//! Everything a player sees: scores, what is going on, the court, the figures, and which keys there are.
+//! Composes the screen of a player: scores, the phase, the court, the figures and the keys.
 
 use sametick_client::Status;
 use sametick_lockstep::diagnostics::{Diagnostics, Level};
@@ -9,10 +9,10 @@ use super::court::{self, Place, Side};
 use super::frame::{Frame, Ink, Palette, shortened, width, wrapped};
 use super::keys::goes_sideways;
 
-/// The smallest screen on which everything has its place.
+/// The smallest screen on which everything fits.
 pub const MIN_SIZE: (u16, u16) = (60, 20);
 
-/// The widest the panel of figures gets: the longest reading.
+/// The largest width of the panel of figures: the longest reading.
 const PANEL_WIDTH: usize = 52;
 
 /// How many lines of the panel the verdict has: most fit.
@@ -21,20 +21,20 @@ const VERDICT_LINES: usize = 2;
 /// How much of a name is shown when four share a line.
 const NAME_WIDTH: usize = 9;
 
-/// What there is to see.
+/// The content of a screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
-    /// Who is called.
+    /// The relay's URL.
     pub relay: &'a str,
     /// The session's name.
     pub session: &'a str,
-    /// What the player is called.
+    /// The player's name.
     pub name: &'a str,
-    /// Whether the terminal tells when a key is let go.
+    /// Whether the terminal reports key releases.
     pub tells_releases: bool,
-    /// What the client is doing.
+    /// The state of the client.
     pub status: &'a Status,
-    /// Where the player sits.
+    /// The player's seat.
     pub seat: Option<Seat>,
     /// The state on screen.
     pub shown: Option<(Tick, &'a Pong)>,
@@ -42,13 +42,13 @@ pub struct Scene<'a> {
     pub confirmed: Option<(Tick, &'a Pong)>,
     /// Whether the confirmed state is drawn as well.
     pub ghost: bool,
-    /// The link's round trip.
+    /// The link's round-trip time.
     pub rtt_us: Option<u64>,
     /// Own inputs that came too late.
     pub omissions: u32,
-    /// The figures, if they are to be shown.
+    /// The figures, if they are shown.
     pub diagnostics: Option<&'a Diagnostics>,
-    /// What is said instead of what goes on, for a moment.
+    /// A note that is shown for a moment in place of the phase.
     pub note: Option<&'a str>,
 }
 
@@ -58,7 +58,7 @@ impl Scene<'_> {
         own_wall(self.shown?.1, self.seat)
     }
 
-    /// What somebody is called. Others have no names: a relay passes none on.
+    /// The name of the player at a wall. Other players have none: a relay does not pass names on.
     fn who(&self, pong: &Pong, wall: Wall) -> &str {
         match pong.paddle(wall).driver {
             _ if self.own() == Some(wall) => self.name,
@@ -90,7 +90,7 @@ impl Scene<'_> {
             Phase::Serving { server, .. } if own == Some(server) => {
                 ("Your serve: space lets the ball go.".into(), Ink::Strong)
             }
-            Phase::Serving { server, .. } => (format!("{} serves.", self.somebody(pong, server)), Ink::Text),
+            Phase::Serving { server, .. } => (format!("{} serves.", self.player_at(pong, server)), Ink::Text),
             Phase::Rally { hits: 0, .. } => (String::new(), Ink::Text),
             Phase::Rally { hits, .. } => (format!("{hits} hit{}", plural(hits)), Ink::Faint),
             Phase::Pause { .. } => self.last_point(pong),
@@ -98,7 +98,7 @@ impl Scene<'_> {
                 let won = if own == Some(winner) {
                     "You win!".into()
                 } else {
-                    format!("{} wins.", self.somebody(pong, winner))
+                    format!("{} wins.", self.player_at(pong, winner))
                 };
                 match own {
                     None => (won, Ink::Strong),
@@ -113,7 +113,7 @@ impl Scene<'_> {
         let count = pong.count().unwrap_or_default();
         match self.own() {
             Some(own) if own == server => format!("Get ready: you serve in {count}…"),
-            _ => format!("Get ready: {} serves in {count}…", self.somebody(pong, server)),
+            _ => format!("Get ready: {} serves in {count}…", self.player_at(pong, server)),
         }
     }
 
@@ -125,20 +125,20 @@ impl Scene<'_> {
         });
         match last {
             Some(Some(wall)) if self.own() == Some(wall) => ("Your point.".into(), Ink::Strong),
-            Some(Some(wall)) => (format!("Point for {}.", self.somebody(pong, wall)), Ink::Of(wall)),
+            Some(Some(wall)) => (format!("Point for {}.", self.player_at(pong, wall)), Ink::Of(wall)),
             Some(None) => ("A rally of a whole minute: let, served again.".into(), Ink::Text),
             None => (String::new(), Ink::Text),
         }
     }
 
-    /// Who is at a wall, with where that is: there may be several bots.
-    fn somebody(&self, pong: &Pong, wall: Wall) -> String {
+    /// The player at a wall, with the wall's side: there may be several bots.
+    fn player_at(&self, pong: &Pong, wall: Wall) -> String {
         let side = Side::of(self.own());
         format!("{} {}", arrow(side.place(wall)), shortened(self.who(pong, wall), 20))
     }
 }
 
-/// The wall that whoever sits here defends.
+/// The wall that the player on this seat defends.
 pub fn own_wall(pong: &Pong, seat: Option<Seat>) -> Option<Wall> {
     Wall::of(seat?).filter(|wall| pong.rules.court().is_open(*wall))
 }
@@ -207,7 +207,7 @@ fn draw_game(frame: &mut Frame, scene: &Scene<'_>, pong: &Pong, palette: Palette
     let mut place = Place::within(pong, frame.width(), frame.height() - 4);
     place.top = 2 + (frame.height() - 4 - place.height) / 2;
     if scene.diagnostics.is_none() {
-        // With a panel at the right, the own wall should stay in sight.
+        // With a panel at the right, the own wall should stay visible.
         place.left = (frame.width() - place.width) / 2;
     }
     let ghost = scene.confirmed.map(|(_, pong)| pong).filter(|_| scene.ghost);
@@ -220,7 +220,7 @@ fn draw_scores(frame: &mut Frame, scene: &Scene<'_>, pong: &Pong) {
     walls.sort_by_key(|wall| side.place(*wall).index());
     let entry = |wall: Wall| {
         let (name, score) = (shortened(scene.who(pong, wall), NAME_WIDTH), pong.paddle(wall).score);
-        // Marked by more than a colour.
+        // The own score is marked by more than a colour.
         let (open, close) = if own == Some(wall) { ("[", "]") } else { ("", "") };
         (wall, format!("{open}{} {name} {score}{close}", arrow(side.place(wall))))
     };

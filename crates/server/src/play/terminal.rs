@@ -1,4 +1,4 @@
-//! The terminal that is played on: borrowed for as long as the game lasts, and given back as it was whatever happens.
+//! The terminal of a game: switched to raw mode while it lasts, and restored in every case.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crossterm::{cursor, event, execute, queue, terminal};
 use super::frame::{Frame, Palette};
 use super::keys::{Key, Stroke};
 
-/// What the terminal tells.
+/// An event of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// Something happened to a key that means something.
+    /// An event of a key with a function.
     Key(Key, Stroke),
     /// Another window has the keyboard.
     FocusLost,
 }
 
-/// A terminal that is being played on.
+/// A terminal that a game is played on.
 pub struct Terminal {
     borrowed: Arc<Borrowed>,
     tells_releases: bool,
@@ -36,12 +36,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Whether there is one to play on.
+    /// Whether standard output is a terminal.
     pub fn is_there() -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Takes the terminal. It is given back when this is dropped or closed, and before a panic says what happened.
+    /// Takes the terminal. It is restored when this is dropped or closed, and before a panic message is printed.
     pub fn open() -> io::Result<Terminal> {
         let size = terminal::size()?;
         terminal::enable_raw_mode()?;
@@ -60,7 +60,7 @@ impl Terminal {
         }));
         let mut out = io::stdout();
         execute!(out, EnterAlternateScreen, cursor::Hide, EnableFocusChange)?;
-        // It answers, or answers what every terminal answers; one that does neither costs two seconds.
+        // A terminal that answers none of the queries costs two seconds.
         if terminal::supports_keyboard_enhancement().unwrap_or(false) {
             let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
                 | KeyboardEnhancementFlags::REPORT_EVENT_TYPES;
@@ -71,7 +71,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Whether it tells when a key is let go.
+    /// Whether the terminal reports key releases.
     pub fn tells_releases(&self) -> bool {
         self.tells_releases
     }
@@ -81,12 +81,12 @@ impl Terminal {
         self.size
     }
 
-    /// With what it draws.
+    /// The palette of this environment.
     pub fn palette(&self) -> Palette {
         self.palette
     }
 
-    /// What it tells next, if anything, without waiting.
+    /// The next event, if there is one, without waiting.
     pub fn poll(&mut self) -> io::Result<Option<Told>> {
         while event::poll(Duration::ZERO)? {
             match event::read()? {
@@ -106,7 +106,7 @@ impl Terminal {
         Ok(None)
     }
 
-    /// Shows a frame: what differs from the last, in one write.
+    /// Shows a frame: its difference from the last one, in one write.
     pub fn show(&mut self, frame: Frame) -> io::Result<()> {
         let changes = frame.changes(self.before.as_ref(), self.palette);
         if !changes.is_empty() {
@@ -122,7 +122,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     pub fn close(&mut self) {
         self.borrowed.give_back();
     }
@@ -134,14 +134,14 @@ impl Drop for Terminal {
     }
 }
 
-/// What has been done to the terminal.
+/// The changes made to the terminal.
 struct Borrowed {
     is_open: AtomicBool,
     has_flags: AtomicBool,
 }
 
 impl Borrowed {
-    /// Undoes everything, once. A terminal that has gone away needs nothing any more.
+    /// Undoes all changes, once. If the terminal is gone, errors are ignored.
     fn give_back(&self) {
         if !self.is_open.swap(false, Ordering::SeqCst) {
             return;

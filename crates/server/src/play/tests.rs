@@ -1,4 +1,4 @@
-//! What is drawn fits the screen, whatever its size and whatever goes on, and is what a terminal shows in the end.
+//! Tests that every frame fits its screen in any phase, and that applying its changes yields the same screen.
 
 use proptest::prelude::*;
 use sametick_client::Status;
@@ -23,7 +23,7 @@ fn states(players: u8, seated: u16) -> Vec<Pong> {
     for tick in 0..20_000_i32 {
         inputs.clear();
         for seat in (0..seated.min(players.into())).map(Seat) {
-            // One after the other, and each after a while: until then they are shown what to press.
+            // The players act one after the other, each after a while: until then the screen shows what to press.
             let is_idle = (tick - 40 * i32::from(seat.0)).rem_euclid(400) < 200;
             let input = if is_idle { Input::NONE } else { autopilot(&pong, seat) };
             inputs.set(seat, input);
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn every_phase_says_what_goes_on_and_what_to_press() {
+fn every_phase_shows_its_state_and_its_keys() {
     let mut said: Vec<String> = Vec::new();
     for (players, seated) in [(2, 1), (2, 2), (3, 1), (4, 4), (4, 2)] {
         for pong in states(players, seated) {
@@ -162,7 +162,7 @@ fn every_phase_says_what_goes_on_and_what_to_press() {
 }
 
 #[test]
-fn everybody_has_their_own_wall_at_the_left_or_at_the_bottom() {
+fn the_own_wall_is_at_the_left_or_at_the_bottom() {
     for (wall, place) in [
         (Wall::Left, Wall::Left),
         (Wall::Right, Wall::Left),
@@ -175,7 +175,7 @@ fn everybody_has_their_own_wall_at_the_left_or_at_the_bottom() {
     for (seat, mark) in [(0, "[← Ada 0]"), (1, "[← Ada 0]"), (2, "[↓ Ada 0]"), (3, "[↓ Ada 0]")] {
         let shown = text(pong, Some(Seat(seat)));
         assert!(shown.contains(mark), "{shown}");
-        // All four arrows are there: nobody is at two walls.
+        // All four arrows are there: no player is at two walls.
         assert!(
             ['←', '→', '↑', '↓'].iter().all(|arrow| shown.lines().next().unwrap().contains(*arrow)),
             "{shown}"
@@ -223,7 +223,7 @@ fn a_screen_that_is_too_small_says_so() {
 }
 
 #[test]
-fn trouble_with_the_relay_is_said_above_the_court() {
+fn trouble_with_the_relay_is_shown_above_the_court() {
     let pong = Pong::new(&Setup::default());
     let mut scene = scene(&pong, Some(Seat(0)));
     let stalled = Status::Stalled { since: Time::ZERO };

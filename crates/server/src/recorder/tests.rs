@@ -1,4 +1,4 @@
-//! Which commit logs name, and which saves are waited for.
+//! Tests of the commit in log headers, and of waiting for saves.
 
 use sametick_pong::Pong;
 use sametick_sim::{BuildId, Game, schema_hash_of};
@@ -8,7 +8,7 @@ use sametick_store::saves::Retention;
 use super::*;
 use crate::games;
 
-/// A commit of a game author's repository.
+/// A commit of a game author's own repository.
 const OWN: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn a_folder() -> PathBuf {
@@ -16,7 +16,7 @@ fn a_folder() -> PathBuf {
     std::env::temp_dir().join(format!("sametick-recorder-{}", u64::from_le_bytes(name)))
 }
 
-/// What is known of a session that a player began who said `browser`.
+/// The facts of a session begun by a client that names the commit `browser`.
 fn facts(build: BuildId) -> Facts {
     Facts {
         name: "den".into(),
@@ -32,7 +32,7 @@ fn facts(build: BuildId) -> Facts {
     }
 }
 
-/// The commit in the header of its log.
+/// The commit in the log header of such a session.
 fn logged(games: Games, build: BuildId) -> String {
     let (folder, facts) = (a_folder(), facts(build));
     let mut recorder = Recorder::new(&folder, games);
@@ -56,13 +56,13 @@ fn a_log_names_the_commit_of_the_program_that_has_the_game() {
 }
 
 #[test]
-fn a_log_of_a_game_that_the_program_has_not_names_what_its_player_said() {
+fn a_log_of_an_unknown_game_names_the_clients_commit() {
     assert_eq!(logged(Games::default().with_commit(OWN), Pong::BUILD), "browser");
     assert_eq!(logged(games![Pong].with_commit(OWN), BuildId::from_bytes([1; 16])), "browser");
 }
 
 #[test]
-fn a_save_of_a_room_that_comes_first_is_not_taken_for_the_last() {
+fn waiting_for_a_session_save_skips_saves_of_rooms() {
     let folder = a_folder();
     std::fs::create_dir_all(&folder).unwrap();
     let mut recorder = Recorder::new(&folder, games![Pong]);

@@ -1,4 +1,4 @@
-//! Two logs side by side: the first tick at which their states part ways, what was done differently, and what differs.
+//! Compares two logs side by side: the first tick with different states, the inputs that differ, and the fields.
 
 use sametick_sim::Tick;
 use sametick_sim::diff::Difference;
@@ -7,26 +7,26 @@ use sametick_sim::record::TickInputs;
 use super::{Playback, ReplayError, step};
 use crate::progress::Progress;
 
-/// How many fields are named.
+/// How many fields are listed.
 const NAMED: usize = 16;
 
-/// Where two logs part ways.
+/// Where two logs diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// The first tick after which the states differ; zero if they do before the first tick.
+    /// The first tick after which the states differ; zero if they differ before the first tick.
     pub tick: Tick,
-    /// The first tick at or before it in which the inputs differ. None if the same inputs led to different states.
+    /// The first tick at or before it in which the inputs differ. `None` if the same inputs led to different states.
     pub inputs: Option<InputsAt>,
-    /// In which fields the states differ.
+    /// The fields in which the states differ.
     pub differences: Vec<Difference>,
 }
 
-/// What happened in a tick in two logs.
+/// The inputs of a tick in two logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputsAt {
-    /// On the one side.
+    /// In the first log.
     pub ours: TickInputs,
-    /// On the other.
+    /// In the second log.
     pub theirs: TickInputs,
 }
 
@@ -40,7 +40,7 @@ pub fn compare(
         return Err(ReplayError::Mixed(ours.log.path().to_owned(), theirs.log.path().to_owned()));
     }
     let last = ours.log.last_tick().min(theirs.log.last_tick()).min(to);
-    // A log that lacks its beginning begins with a save: the other one is played up to there.
+    // If a log lacks its beginning and begins with a save, the other one is played up to that tick.
     let begin = ours.run.tick().max(theirs.run.tick()).min(last);
     ours.go_to(begin.max(ours.begins()))?;
     theirs.go_to(begin.max(theirs.begins()))?;

@@ -1,4 +1,4 @@
-//! Beginning with the save that lies beside a log, if the log agrees with it.
+//! Chooses the state that a replay begins with: the save beside a log is used only if the log agrees with it.
 
 use sametick_sim::canon::DecodeError;
 use sametick_sim::record::Record;
@@ -12,41 +12,41 @@ use crate::logs::{LogError, LogFile};
 /// Why a replay does not begin with the save beside a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotUsed {
-    /// There is none.
+    /// There is no save.
     #[error("there is no save beside it")]
     None,
-    /// It cannot be read, or is not what it says.
+    /// The save cannot be read, or is damaged.
     #[error("the save cannot be read: {0}")]
     Unreadable(String),
-    /// It is of another session or build.
+    /// The save is of another session or build.
     #[error("the save is of another session or build")]
     Other,
-    /// It is of a tick that the log does not have.
+    /// The save is of a tick that the log does not have.
     #[error("the save is of tick {tick}, and the log has ticks {first} to {last}")]
     Outside {
-        /// Its tick.
+        /// The save's tick.
         tick: Tick,
         /// The first tick of the log.
         first: Tick,
         /// The last tick of the log.
         last: Tick,
     },
-    /// The log says nothing about its tick.
+    /// The log has no hash for the save's tick.
     #[error("the log has neither a check nor a snapshot of tick {0}, of which the save is")]
     Unknown(Tick),
-    /// The log says something else.
+    /// The log has another hash for the save's tick.
     #[error("after tick {tick} the log has {logged}, and the save {saved}")]
     Different {
-        /// After which tick.
+        /// The tick.
         tick: Tick,
-        /// What the log says.
+        /// The hash in the log.
         logged: StateHash,
-        /// What the save is of.
+        /// The hash of the save.
         saved: StateHash,
     },
 }
 
-/// The save beside a log, if it is of the same session and of a tick that the log leads on from.
+/// The save beside a log, if it is of the same session and of a tick from which the log goes on.
 fn save_of(log: &LogFile, game: &dyn AnyGame) -> Result<Save, NotUsed> {
     let save = log.save().ok_or(NotUsed::None)?.map_err(NotUsed::Unreadable)?;
     let (header, info, last) = (log.header(), &save.info, log.last_tick());
@@ -69,14 +69,14 @@ fn save_of(log: &LogFile, game: &dyn AnyGame) -> Result<Save, NotUsed> {
     Ok(save)
 }
 
-/// What a log says about the state after a tick, if anything.
+/// The hash that a log has for the state after a tick, if any.
 fn logged_hash(log: &mut LogFile, wanted: Tick) -> Result<Option<StateHash>, LogError> {
     let damage = log.damage();
     let mut logged = None;
     let mut holding = log.reader().holding();
     while let Some(record) = holding.next().map_err(&damage)? {
         match *record {
-            // What the players agreed on says more than what somebody saved.
+            // A check, which the players agreed on, counts more than a snapshot that one of them has sent.
             Record::Check { tick, hash } if tick == wanted => return Ok(Some(hash)),
             Record::Snapshot { tick, hash, .. } if tick == wanted => logged = Some(hash),
             _ => {}
@@ -85,16 +85,16 @@ fn logged_hash(log: &mut LogFile, wanted: Tick) -> Result<Option<StateHash>, Log
     Ok(logged)
 }
 
-/// What it means that a log says nothing about the tick of a save.
+/// What it means if a log has no hash for the tick of a save.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Silence {
     /// The save is not used.
     Refuses,
-    /// There is nothing else to begin with, and later checks will tell.
+    /// The save is used because there is no other; later checks will reveal a wrong one.
     Agrees,
 }
 
-/// The save beside a log, if the log says the same about its tick.
+/// The save beside a log, if the log has the same hash for its tick.
 pub fn agreed_save(log: &mut LogFile, game: &dyn AnyGame) -> Result<Result<Save, NotUsed>, ReplayError> {
     compared(log, game, Silence::Refuses)
 }
@@ -116,7 +116,7 @@ fn compared(
     })
 }
 
-/// The state that a log begins with which lacks its beginning: its own, or else that of the save beside it.
+/// The first state of a log that lacks its beginning: its own snapshot, or else that of the save beside it.
 pub fn of_part(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
     let (path, first) = (log.path().to_owned(), log.header().first_tick);
     let state = log.reader().state().map_err(|error| LogError::Open { path: path.clone(), error })?;

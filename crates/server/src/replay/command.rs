@@ -1,4 +1,4 @@
-//! `sametick replay`: what can be typed, and what is printed then.
+//! `sametick replay`: its arguments and its output.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::games::{Games, Layout};
 use crate::logs::{NamedLog, open};
 use crate::report::{print, print_json};
 
-/// What `sametick replay` takes.
+/// The arguments of `sametick replay`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -74,7 +74,7 @@ pub struct ReplayArgs {
     no_cache: bool,
 }
 
-/// Plays a log as asked.
+/// Runs `sametick replay`.
 pub fn replay(args: &ReplayArgs, games: &Games) -> Result<ExitCode, CommandError> {
     if args.twice {
         return twice(args, games);
@@ -82,7 +82,7 @@ pub fn replay(args: &ReplayArgs, games: &Games) -> Result<ExitCode, CommandError
     if let Some(other) = &args.against {
         return against(args, other, games);
     }
-    // Whoever asks for a tick wants to be there soon; whoever asks for everything wants it compared.
+    // A seek to one tick should be fast, so it uses kept states; a whole replay compares everything afresh.
     let keep = match (args.no_cache, args.to.is_some() || args.step) {
         (true, _) => Keep::InMemory,
         (false, true) => Keep::InFile,

@@ -1,4 +1,4 @@
-//! What a replay, two instances and two logs came to, in the form that people and programs read it.
+//! Reports of replays, of two instances and of two logs, as text and as JSON.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::games::{AnyGame, Layout};
 use crate::logs::of_row;
 use crate::report::{Count, Field};
 
-/// What playing a log came to.
+/// The result of replaying a log.
 #[derive(Serialize)]
 pub struct Played {
     log: String,
@@ -30,14 +30,14 @@ pub struct Played {
     ticks_played: u64,
     /// The tick of the state it began from; zero for the start.
     from_tick: u32,
-    /// Whether that is the save beside the log.
+    /// Whether that state is the save beside the log.
     from_save: bool,
     /// The first tick of the log.
     first_tick: u32,
     seconds: f64,
-    /// How many times faster than it was played.
+    /// How many times faster than real time it was.
     times_real: f64,
-    /// None if they were compared when the states were kept.
+    /// `None` if they were compared when the states were kept.
     checks_compared: Option<usize>,
     pub first_bad: Option<BadCheckLine>,
     torn_bytes: u64,
@@ -147,7 +147,7 @@ impl fmt::Display for Played {
     }
 }
 
-/// What two runs of one log came to.
+/// The result of two runs of one log.
 #[derive(Serialize)]
 pub struct TwiceReport {
     log: String,
@@ -187,12 +187,12 @@ impl fmt::Display for TwiceReport {
     }
 }
 
-/// What two logs came to.
+/// The result of comparing two logs.
 #[derive(Serialize)]
 pub struct AgainstReport {
     log: String,
     other: String,
-    /// How many ticks both have.
+    /// How many ticks both logs have.
     ticks: u32,
     last_ticks: [u32; 2],
     same: bool,
@@ -234,7 +234,7 @@ impl AgainstReport {
     }
 }
 
-/// The seats on which something else happened.
+/// The seats with different inputs.
 fn inputs_report(found: &Divergence, game: &dyn AnyGame) -> Option<InputsReport> {
     let inputs = found.inputs.as_ref()?;
     let seats: BTreeSet<_> = inputs.ours.iter().chain(inputs.theirs.iter()).map(|row| row.seat).collect();

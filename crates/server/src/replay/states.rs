@@ -1,8 +1,9 @@
-//! States of a replay, kept in a file beside the log, so that any tick of a long session is near.
+//! Cache of a replay's states in a file beside the log, so that seeking in a long session is fast.
 //!
-//! The file is `LOG.states`, or, where the log's folder cannot be written to, one in the user's cache folder. It may be
-//! deleted at any time. It says for which build and which first bytes of the log it was made: a log that has grown since
-//! can use it, another log cannot. Every state is checked by its hash when it is read. What does not fit is not used.
+//! The file is `LOG.states`, or, if the log's folder cannot be written to, one in the user's cache folder. It may be
+//! deleted at any time. It names the build and has the hash of the first bytes of the log it was made for: a log that
+//! has grown since can use it, another log cannot. Every state is checked by its hash when it is read. A state that
+//! does not match is not used.
 //!
 //! ```text
 //! file    "sametick-states"  version: u16  length: u32  index  hash of the index: u64  states
@@ -23,10 +24,10 @@ use crate::logs::LogFile;
 const MAGIC: &[u8; 15] = b"sametick-states";
 const VERSION: u16 = 1;
 
-/// More than this is not kept of one log: every other state is given up then, again and again.
+/// The largest size of the states of one log: above it every other state is dropped, repeatedly.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// An index is not longer than this: it has a few bytes for every state.
+/// The largest size of an index, which has a few bytes for every state.
 const MAX_INDEX_BYTES: usize = 16 * 1024 * 1024;
 
 /// States of a replay, in memory or in their file.
@@ -55,10 +56,10 @@ enum At {
     Memory(Vec<u8>),
 }
 
-/// What a replay has found out about the ticks that states are kept of.
+/// How far a replay has compared the ticks whose states are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// Up to here the checks of the log were compared.
+    /// The tick up to which the checks of the log were compared.
     pub to: Tick,
     /// The first check that did not match.
     pub first_bad: Option<BadCheck>,
@@ -75,42 +76,42 @@ struct Index {
     states: Vec<(Tick, StateHash, u32)>,
 }
 
-/// Why kept states cannot be used. Not an error: they can be made again.
+/// Why kept states cannot be used. Not an error: they can be computed again.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// There are none.
+    /// There is no file.
     #[error("there are none")]
     None,
-    /// They cannot be read.
+    /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// The file is damaged, or none of ours.
+    /// The file is damaged, or has another format.
     #[error("damaged")]
     Damaged,
-    /// They belong to another log, build or version.
+    /// The file belongs to another log, build or version.
     #[error("made for another log or build")]
     Other,
 }
 
 impl States {
-    /// None yet; one will be kept every `interval` ticks.
+    /// An empty cache that keeps a state every `interval` ticks.
     pub fn new(log: &Path, interval: u32) -> States {
         let places = places(log);
         States { places, file: None, interval: interval.max(1), kept: Vec::new(), changed: false }
     }
 
-    /// Nowhere to keep any: they are only in memory.
+    /// An empty cache without a file.
     pub fn in_memory(interval: u32) -> States {
         States { places: Vec::new(), ..States::new(Path::new(""), interval) }
     }
 
-    /// Those kept for a log, as far as they still hold.
+    /// Loads the states that were kept for a log, as far as they are still valid.
     pub fn load(log: &mut LogFile, build: BuildId) -> Result<(States, Covered), (PathBuf, Unusable)> {
         let mut last = (PathBuf::new(), Unusable::None);
         for place in places(log.path()) {
             match load_file(&place, log, build) {
                 Ok(found) => return Ok(found),
-                // What is there and not usable is worth a word, what is not there is not.
+                // A missing file is not worth a log line; an unusable one is.
                 Err(Unusable::None) => {}
                 Err(why) => last = (place, why),
             }
@@ -123,17 +124,17 @@ impl States {
         self.interval
     }
 
-    /// How many there are.
+    /// The number of states.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no states.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// The last state at or before a tick. One that turns out damaged is forgotten.
+    /// The last state at or before a tick. One that turns out damaged is removed.
     pub fn before(&mut self, tick: Tick) -> Option<(Tick, Vec<u8>)> {
         loop {
             let at = self.kept.partition_point(|kept| kept.tick <= tick).checked_sub(1)?;
@@ -164,7 +165,7 @@ impl States {
         }
     }
 
-    /// Writes them to their file, if there is anything new. Returns where, if anywhere.
+    /// Writes the states to their file, if there are new ones. Returns the file's path, if one was written.
     pub fn save(
         &mut self,
         log: &mut LogFile,
@@ -228,7 +229,7 @@ impl States {
         Ok(parts.concat())
     }
 
-    /// Writes a new file in place of the old, all or nothing.
+    /// Replaces the file atomically.
     fn write_to(&mut self, place: &Path, head: &[u8]) -> io::Result<()> {
         if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
@@ -236,7 +237,7 @@ impl States {
         let new = place.with_extension(format!("new-{}", std::process::id()));
         let written = self.write_new(&new, head).and_then(|()| fs::rename(&new, place));
         if written.is_err() {
-            // What is half written helps nobody; if even this fails, it lies there under a name of its own.
+            // A partly written file is useless; if it cannot be removed, it stays under a temporary name.
             let _ = fs::remove_file(&new);
         }
         written
@@ -285,7 +286,7 @@ fn load_file(place: &Path, log: &mut LogFile, build: BuildId) -> Result<(States,
         kept.push(Kept { tick, hash, len, at: At::File(offset) });
         offset += u64::from(len);
     }
-    // A state holds if what led to it has not been rewound since: if the group of its tick was there already.
+    // A state is valid if no rewind has undone its tick: if the group of its tick was already in the log.
     kept.retain(|kept| log.reader().find(kept.tick).is_some_and(|group| group < index.log_bytes));
     let in_order = kept.is_sorted_by(|a, b| a.tick < b.tick);
     if !in_order || index.interval == 0 {
@@ -293,7 +294,7 @@ fn load_file(place: &Path, log: &mut LogFile, build: BuildId) -> Result<(States,
     }
     let grown = index.log_bytes < log.tail().valid_bytes;
     let last = kept.last().map_or(Tick::ZERO, |kept| kept.tick);
-    // What was said about the last ticks may have come since.
+    // Checks of the last ticks may have been added since.
     let to = if grown { last.min(index.covered_to) } else { index.covered_to };
     let first_bad = index.first_bad.filter(|bad| bad.tick <= to);
     let places = places(log.path());

@@ -1,4 +1,4 @@
-//! Walking through a log tick by tick, by hand or by a script on a pipe.
+//! Steps through a log tick by tick, by commands from a person or from a script on a pipe.
 
 use std::io::{self, BufRead, Write};
 
@@ -17,7 +17,7 @@ Enter  the next tick          s  print the state
 N      go to tick N           d  what the last tick changed, field by field
 i      its inputs             q  quit";
 
-/// Reads commands until there are no more. `prompt` is shown before each, for people.
+/// Reads commands to the end of the input. `prompt` is shown before each, for people.
 pub fn walk(
     playback: &mut Playback<'_>,
     commands: impl BufRead,
@@ -48,7 +48,7 @@ pub fn walk(
     Ok(())
 }
 
-/// Goes to a tick; one that is not there is no reason to end.
+/// Goes to a tick. A tick that does not exist does not end the command loop.
 fn go(playback: &mut Playback<'_>, tick: Tick, out: &mut impl Write) -> Result<(), CommandError> {
     match playback.go_to(tick) {
         Ok(()) => print_tick(playback, out),
@@ -81,7 +81,7 @@ fn print_inputs(playback: &mut Playback<'_>, out: &mut impl Write) -> Result<(),
     Ok(())
 }
 
-/// Compares with the state of the tick before, which is not far: there are kept states.
+/// Compares with the state of the tick before, which is near: states are kept.
 fn print_changes(playback: &mut Playback<'_>, out: &mut impl Write) -> Result<(), CommandError> {
     let tick = playback.run().tick();
     let Some(before) = tick.0.checked_sub(1).map(Tick).filter(|before| *before >= playback.begins()) else {

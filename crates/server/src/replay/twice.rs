@@ -1,5 +1,5 @@
-//! One log on two instances at once, without a network: if they come to different states, the game is not deterministic;
-//! if not, what the players saw differently came over the network.
+//! Replays one log on two instances at once, without a network. If their states differ, the game is not deterministic;
+//! otherwise a desync of the players came from the network.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -12,21 +12,21 @@ use crate::games::{AnyGame, Games, Run};
 use crate::logs::LogFile;
 use crate::progress::Progress;
 
-/// How many states are handed over at once: threads that meet at every tick spend their time on meeting.
+/// How many states are handed over at once: a hand-over at every tick would dominate the run time.
 const BATCH_STATES: usize = 64;
 
 /// How many batches one instance may be ahead of the other.
 const AHEAD: usize = 4;
 
-/// How many fields are named.
+/// How many fields are listed.
 const NAMED: usize = 16;
 
-/// Two instances that were given the same inputs and came to different states.
+/// Two instances that had the same inputs and have different states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     /// The first tick at which they differ.
     pub tick: Tick,
-    /// In which fields.
+    /// The fields that differ.
     pub differences: Vec<Difference>,
 }
 
@@ -34,7 +34,7 @@ pub struct Disagreement {
 pub fn play_twice(log: &LogFile, games: &Games, to: Tick) -> Result<Option<Disagreement>, ReplayError> {
     let game = game_of(log, games)?;
     on_two_threads(game, to, |states| {
-        // Its own reader, its own state.
+        // Each instance has its own reader and its own state.
         let mut log = log.again()?;
         let mut run = begin(&mut log, game)?;
         let (path, damage) = (log.path().to_owned(), log.damage());
@@ -48,7 +48,7 @@ pub fn play_twice(log: &LogFile, games: &Games, to: Tick) -> Result<Option<Disag
     })
 }
 
-/// Does the same on two threads, and compares the states that they note, from the one before the first tick on.
+/// Runs the same work on two threads, and compares the states that they note, starting before the first tick.
 pub(crate) fn on_two_threads<E: Send>(
     game: &dyn AnyGame,
     to: Tick,
@@ -69,7 +69,7 @@ pub(crate) fn on_two_threads<E: Send>(
     })
 }
 
-/// Takes the states of one instance.
+/// Collects the states of one instance.
 pub(crate) struct Noted<E> {
     batch: Batch,
     state: Vec<u8>,
@@ -88,7 +88,7 @@ impl<E> Noted<E> {
     pub(crate) fn note(&mut self, run: &dyn Run) {
         if self.batch.ends.len() == BATCH_STATES {
             let full = std::mem::take(&mut self.batch);
-            // Whoever does not listen any more has found a difference already.
+            // The receiver is gone if it has already found a difference.
             let _ = self.out.send(Ok(full));
         }
         if self.batch.ends.is_empty() {
@@ -133,7 +133,7 @@ fn compare<E>(
 }
 
 impl Batch {
-    /// The state of a place, if there are so many.
+    /// The state at an index, if there are so many.
     fn state(&self, at: usize) -> Option<&[u8]> {
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.ends.get(at).map(|end| &self.bytes[start..*end])

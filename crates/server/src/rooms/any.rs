@@ -1,4 +1,4 @@
-//! A game of any type that can be hosted, and a room of it.
+//! Type-erased hosted games, and rooms of them.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -24,28 +24,28 @@ use crate::strict_json;
 
 /// A game that can be hosted, whatever its type.
 pub trait AnyRoom: Send + Sync {
-    /// The description of everything that its rooms say, line by line.
+    /// The description of all messages of its rooms, line by line.
     fn description(&self) -> String;
 
-    /// The hash of that description: both ends of a room have the same.
+    /// The hash of the description: client and server must have the same.
     fn schema(&self) -> SchemaHash;
 
     /// How many seats a room may have.
     fn seats(&self) -> RangeInclusive<u16>;
 
-    /// How many times a second players are told.
+    /// How many updates a second players get.
     fn updates(&self) -> TickRate;
 
     /// The characters that a player may have.
     fn characters(&self) -> &'static [&'static str];
 
-    /// How many bots a setup asks for: its number called `bots`, if the game has one.
+    /// The number of bots in a setup: its field `bots`, if the game has one.
     fn bots(&self, setup: &[u8]) -> u64;
 
-    /// A room that begins now, from the canonical bytes of a setup.
+    /// Begins a room from the canonical bytes of a setup.
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError>;
 
-    /// A room that goes on after a tick, from the canonical bytes of its state then, with these seats taken.
+    /// Resumes a room after a tick, from the canonical bytes of its state, with these seats taken.
     fn reopen(
         &self,
         now: Time,
@@ -54,7 +54,8 @@ pub trait AnyRoom: Send + Sync {
         taken: &[Seat],
     ) -> Result<Box<dyn AnyHost>, DecodeError>;
 
-    /// A script that wants to take part in a room of a program of this git commit. What is wrong with what it asks for is said in a sentence.
+    /// Creates a script that joins a room, for a program of this git commit. The error says in a sentence what is wrong
+    /// with the request.
     fn script(&self, now: Time, entrance: &Entrance, commit: &str) -> Result<Box<dyn AnyScript>, String>;
 }
 
@@ -75,10 +76,10 @@ pub trait AnyHost {
     /// [`Host::inputs`].
     fn inputs(&self) -> &TickInputs;
 
-    /// [`Host::state`], for whoever knows its type.
+    /// [`Host::state`], for a caller that knows the type.
     fn state(&self) -> &dyn Any;
 
-    /// The canonical bytes of the state, and what they hash to.
+    /// The canonical bytes of the state, and their hash.
     fn save(&self) -> (Vec<u8>, StateHash);
 
     /// [`Host::taken`].
@@ -156,7 +157,7 @@ pub struct Hosting<G: Hosted> {
 }
 
 impl<G: Hosted> Hosting<G> {
-    /// In rooms of so many seats.
+    /// For rooms with this many seats.
     pub fn new(seats: RangeInclusive<u16>) -> Hosting<G> {
         Hosting { seats: (*seats.start(), *seats.end()), game: PhantomData }
     }
@@ -222,7 +223,7 @@ where
     }
 }
 
-/// What a room begins with that a script begins.
+/// The initial values of a room that a script begins.
 #[derive(Debug, PartialEq)]
 struct Beginning<S> {
     setup: S,
@@ -230,10 +231,10 @@ struct Beginning<S> {
     seats: u16,
 }
 
-/// How many seats there are if neither the game nor the script says so.
+/// The number of seats if neither the game nor the script sets it.
 const USUAL_SEATS: u16 = 16;
 
-/// The usual setup of a game, with a seed of chance and whatever a script wants otherwise.
+/// The default setup of a game with a random seed and the script's own values.
 fn begin<S: Default + Serialize + DeserializeOwned>(
     entrance: &Entrance,
     seats: RangeInclusive<u16>,
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rooms_begin_as_usual_or_as_a_script_wants() {
+    fn rooms_begin_with_the_default_or_a_given_setup() {
         let begin = |query: &str, seats| {
             begin::<Setup>(&Entrance::parse(&format!("/api/rooms/den/ws?{query}")).unwrap(), seats)
         };

@@ -1,9 +1,9 @@
-//! Who comes to the rooms, before they ask to take part.
+//! Members that have come in, before they join a room.
 
 use std::net::IpAddr;
 
 use sametick_lockstep::relay::SessionKey;
-use sametick_transport::pace::network;
+use sametick_transport::rate_limit::network;
 use sametick_wire::Member;
 use sametick_wire::hello::{Identity, Refusal};
 
@@ -11,7 +11,7 @@ use super::{Door, Rooms, check_code};
 use crate::games::AnyGame;
 
 impl Rooms {
-    /// Whether somebody may come in with this identity, to a room of this code. The refusal says what differs.
+    /// Checks a client's build and schema for a room of this code. The refusal names what differs.
     pub fn admit(&self, identity: &Identity, code: &str) -> Result<(), Refusal> {
         check_code(code).map_err(|why| Refusal::Other(why.into()))?;
         let hosted: Vec<&dyn AnyGame> = self.games.iter().filter(|game| game.room().is_some()).collect();
@@ -37,7 +37,7 @@ impl Rooms {
         }
     }
 
-    /// A link has opened whose hello was [admitted](Rooms::admit). Its first message asks to take part.
+    /// A link has opened whose hello was [admitted](Rooms::admit). Its first message must be a join.
     pub fn enter(&mut self, member: Member, key: SessionKey) {
         let door = Door {
             key,
@@ -52,7 +52,7 @@ impl Rooms {
         self.doors.insert(member, door);
     }
 
-    /// The same for somebody in this process: no link, no hello.
+    /// Adds a local member, which has no link and no hello.
     pub fn join_local(&mut self, key: SessionKey) -> Member {
         let member = Member(self.next_local);
         self.next_local += 1;
@@ -60,7 +60,7 @@ impl Rooms {
         member
     }
 
-    /// Where somebody comes from who has just come in: for limits.
+    /// Sets the IP address of a new member, for limits.
     pub fn come_from(&mut self, member: Member, ip: IpAddr) {
         if let Some(door) = self.doors.get_mut(&member) {
             let ip = ip.to_canonical();

@@ -1,4 +1,4 @@
-//! How a room begins.
+//! Begins and resumes rooms.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,13 +49,13 @@ impl Rooms {
         Ok(id)
     }
 
-    /// Goes on with a room, if it was found and can be.
+    /// Resumes a room, if it was found and can be.
     pub(super) fn reopen(&mut self, member: Member, join: &Join) -> Result<Option<RoomId>, Turned> {
         let limited = self.past_of(member, join).map_or(Ok(()), |founder| self.check_limits(&founder));
         limited.map(|()| self.reopen_now(member, join))
     }
 
-    /// Who would go on with a room that was found.
+    /// The founder for limits, if a stored room was found.
     fn past_of(&self, member: Member, join: &Join) -> Option<Founder> {
         let door = self.doors.get(&member)?;
         let (_, past) = self.pasts.get(&door.key)?;
@@ -82,7 +82,7 @@ impl Rooms {
         Some(id)
     }
 
-    /// How many sessions there are was decided before their games begin.
+    /// Whether there may be another room. For a session's game that was decided before.
     fn has_place_for(&self, door: &Door) -> bool {
         self.rooms.len() < MAX_ROOMS || door.assignment.is_some()
     }
@@ -133,7 +133,7 @@ impl Rooms {
 const ANOTHER_GAME: &str = "this game is not played in rooms here";
 const BAD_SETUP: &str = "a room of this game cannot be begun like that";
 
-/// What a room begins with.
+/// The initial values of a room.
 pub(super) struct Beginning<'a> {
     pub setup: &'a [u8],
     pub seed: u64,
@@ -141,7 +141,7 @@ pub(super) struct Beginning<'a> {
     pub listed: bool,
 }
 
-/// The first message of a member.
+/// Parses the first message of a member.
 pub(super) fn join_of(channel: Channel, bytes: &[u8]) -> Result<Join, Turned> {
     if channel != Channel::Control {
         return Err(Turned::Out);
@@ -159,7 +159,7 @@ fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: &Join, with:
         game: join.game.clone(),
         build: key.build,
         commit: join.commit.clone(),
-        // Logs are of states and inputs: those of a room are the same as those of lockstep.
+        // Logs hold states and inputs, which are the same in rooms and in lockstep, so this is the game's schema.
         schema: game.schema(),
         setup: with.setup.to_vec(),
         seed: with.seed,

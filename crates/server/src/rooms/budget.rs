@@ -1,11 +1,12 @@
-//! Processor time, shared among rooms: all of them step on one thread, with the relay and the pages.
+//! Fair shares of processor time for rooms: all of them step on one thread, with the relay and the pages.
 //!
-//! As long as there is enough for everybody, nobody is limited. When rooms together want more than [`CAPACITY_PERCENT`] of the time,
-//! it is shared evenly among those who pay for it, and what one of them does not want is shared among the others (max-min
-//! fairness). All rooms that an address has begun are paid by that address; among them its share is divided in the same way. A room
-//! that wants no more than its share never waits. One that wants more is stepped as often as its share allows: its clock is slower.
+//! While there is enough time, no room is limited. When rooms together want more than [`CAPACITY_PERCENT`] of the time,
+//! it is divided evenly among payers, and what one payer does not use is divided among the others (max-min fairness).
+//! An address pays for all rooms that it has begun; its share is divided among them in the same way. A room that wants
+//! no more than its share never waits. One that wants more is stepped as often as its share allows: its clock is
+//! slower.
 //!
-//! Without a clock: times are passed in, and so is what a step has cost.
+//! There is no clock here: times and the costs of steps are passed in.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,30 +15,30 @@ use sametick_sim::Time;
 
 use super::RoomId;
 
-/// Of the thread's time, what rooms may use together. The rest is for the relay, links and pages.
+/// The part of the thread's time that rooms may use together. The rest is for the relay, links and pages.
 pub const CAPACITY_PERCENT: u64 = 70;
 
-/// Shares are computed anew this often, and as soon as rooms have used up what they may have in this time.
+/// How often shares are recomputed; also as soon as rooms have used up what they have for this time.
 const SETTLE_EVERY_US: u64 = 100_000;
 
-/// What rooms may have in that time.
+/// What rooms may use in that time.
 const CAPACITY_US: u64 = SETTLE_EVERY_US * CAPACITY_PERCENT / 100;
 
-/// Rooms that are slowed have at most this much at once, all together, before others have their turn: less than a tick of a game.
+/// The most that all slowed rooms together use at a stretch before others have their turn: less than a tick of a game.
 const SLICE_US: i64 = 5_000;
 
-/// An address whose rooms run at less than this of their speed begins no other.
+/// An address with a room below this speed may begin no other.
 const LEAST_SPEED_PERCENT: u64 = 25;
 
-/// No room stands still: even where hundreds share, each has a thousandth.
+/// The least share of a room: no room stops, even where hundreds share.
 const LEAST_RATE: f64 = 0.001;
 
-/// Who pays for a room.
+/// The payer of a room's processor time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Payer {
-    /// The address from which it was begun; of IPv6, its network.
+    /// The IP address that began the room; for IPv6, its network.
     Address(IpAddr),
-    /// Itself: it was decided elsewhere that there is this room.
+    /// The room itself: the driver decided that it exists.
     Itself(RoomId),
 }
 
@@ -45,17 +46,17 @@ pub enum Payer {
 struct Account {
     payer: Payer,
     tick_us: u64,
-    /// Since shares were computed last.
+    /// Time used since shares were last computed.
     spent_us: u64,
     ticks: u64,
-    /// What a tick costs, on average lately.
+    /// The recent average cost of a tick.
     cost_us: f64,
-    /// If it is slowed.
+    /// The limit, if the room is slowed.
     limit: Option<Limit>,
 }
 
 impl Account {
-    /// What a tick costs, from what was spent since the last time. One slow tick does not make a room slow.
+    /// Updates the cost of a tick. It is averaged, so that one slow tick does not slow the room.
     fn measure(&mut self) {
         if self.ticks > 0 {
             let lately_us = self.spent_us as f64 / self.ticks as f64;
@@ -66,10 +67,10 @@ impl Account {
     }
 }
 
-/// What a room has that is slowed.
+/// The token bucket of a slowed room.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
-    /// Processor time by time.
+    /// Processor time per elapsed time.
     rate: f64,
     credit_us: f64,
     since: Time,
@@ -78,29 +79,29 @@ struct Limit {
 
 impl Limit {
     fn earn(&mut self, now: Time) {
-        // No more than it earns between two shares: a room that was quiet has no claim to a burst.
+        // The bucket holds no more than a room earns between two computations: a quiet room has no claim to a burst.
         let most = self.rate * SETTLE_EVERY_US as f64;
         self.credit_us = (self.credit_us + self.rate * now.micros_since(self.since) as f64).min(most);
         self.since = now;
     }
 }
 
-/// What rooms have used, and may use.
+/// The accounts of all rooms.
 #[derive(Debug, Default)]
 pub struct Budget {
     accounts: BTreeMap<RoomId, Account>,
     settled_at: Time,
     spent_us: u64,
-    /// What rooms that are slowed have together, and earn.
+    /// The token bucket of all slowed rooms together.
     slice_us: f64,
     slice_rate: f64,
     slice_since: Time,
 }
 
 impl Budget {
-    /// A room begins, with so many microseconds between its ticks.
+    /// Adds a room with this tick length.
     pub fn open(&mut self, now: Time, id: RoomId, payer: Payer, tick_us: u64) {
-        // Whoever is limited is not helped by another room.
+        // A payer with a slowed room gains nothing from another room: the new one starts with the payer's lowest limit.
         let lowest = self.accounts.values().filter(|account| account.payer == payer);
         let limit =
             lowest.filter_map(|account| account.limit).min_by(|one, other| one.rate.total_cmp(&other.rate));
@@ -109,19 +110,19 @@ impl Budget {
         self.accounts.insert(id, account);
     }
 
-    /// A room is over.
+    /// Removes a room.
     pub fn close(&mut self, id: RoomId) {
         self.accounts.remove(&id);
     }
 
-    /// Whether somebody may begin no other room: those they pay for run at a crawl already.
+    /// Whether a payer may begin no other room, because its rooms are too slow already.
     pub fn refuses(&self, payer: Payer) -> bool {
         let own = self.accounts.values().filter(|account| account.payer == payer);
         let slowest = own.filter_map(|account| account.limit).map(|limit| limit.speed_percent).min();
         slowest.is_some_and(|percent| percent < LEAST_SPEED_PERCENT)
     }
 
-    /// A room whose time has come: until when it has to wait; `None` if it may step now.
+    /// Until when a room that is due has to wait; `None` if it may step now.
     pub fn wait_until(&mut self, now: Time, id: RoomId) -> Option<Time> {
         let limit = self.accounts.get_mut(&id)?.limit.as_mut()?;
         limit.earn(now);
@@ -135,7 +136,7 @@ impl Budget {
         (wait_us > 0.0).then(|| now.plus_micros(wait_us as u64 + 1))
     }
 
-    /// A room was stepped: what that has cost, and how many ticks it was. Returns whether shares were computed anew.
+    /// Charges a room for a step of this cost and number of ticks. Returns whether shares were recomputed.
     pub fn spend(&mut self, now: Time, id: RoomId, cost_us: u64, ticks: u64) -> bool {
         let Some(account) = self.accounts.get_mut(&id) else { return false };
         account.spent_us += cost_us;
@@ -152,18 +153,18 @@ impl Budget {
         is_due
     }
 
-    /// At what speed a room runs, of a hundred.
+    /// The speed of a room in percent.
     pub fn speed_percent(&self, id: RoomId) -> u64 {
         let limit = self.accounts.get(&id).and_then(|account| account.limit);
         limit.map_or(100, |limit| limit.speed_percent)
     }
 
-    /// How many rooms are slowed.
+    /// The number of slowed rooms.
     pub fn slowed(&self) -> usize {
         self.accounts.values().filter(|account| account.limit.is_some()).count()
     }
 
-    /// Computes shares anew.
+    /// Recomputes shares.
     fn settle(&mut self, now: Time) {
         (self.settled_at, self.spent_us) = (now, 0);
         let mut costs: BTreeMap<Payer, (f64, f64)> = BTreeMap::new();
@@ -176,7 +177,7 @@ impl Budget {
         }
         let mut payers: BTreeMap<Payer, Vec<(RoomId, f64)>> = BTreeMap::new();
         for (id, Account { payer, tick_us, cost_us, .. }) in &self.accounts {
-            // One that has not been stepped yet is taken for what the others of its payer are.
+            // A room that has not been stepped yet is assumed to cost as much as its payer's others.
             let like = costs.get(payer).map_or(0.0, |(sum_us, rooms)| sum_us / rooms);
             let cost_us = if *cost_us > 0.0 { *cost_us } else { like };
             let wanted_us = cost_us * SETTLE_EVERY_US as f64 / *tick_us as f64;
@@ -205,7 +206,7 @@ impl Budget {
     }
 }
 
-/// Up to which amount everybody gets what they want if all have so much together; endless if it is enough for all.
+/// The max-min fair level: claims are met up to it and together use `all`; infinite if `all` is enough for them.
 fn level(mut wanted: Vec<f64>, all: f64) -> f64 {
     wanted.sort_by(f64::total_cmp);
     let (mut left, mut sharing) = (all, wanted.len());
@@ -230,8 +231,8 @@ mod tests {
         Payer::Address(IpAddr::from([192, 0, 2, last]))
     }
 
-    /// Rooms of these payers and costs, stepped on one thread for so long. Returns how many ticks each made, how long the thread was
-    /// held without a pause at most, and of its time how much rooms had.
+    /// Steps rooms of these payers and costs on one thread. Returns the ticks of each, the longest time that the thread
+    /// was held without a pause, and the share of its time that rooms used.
     fn run(rooms: &[(Payer, u64)], seconds: u64) -> (Vec<u64>, u64, u64) {
         let mut budget = Budget::default();
         let mut at: Vec<Time> = vec![Time::ZERO; rooms.len()];
@@ -250,7 +251,7 @@ mod tests {
                         held_us += cost_us;
                         ticks[place] += 1;
                         budget.spend(now, id, *cost_us, 1);
-                        // A room that is late by more makes up for nothing.
+                        // A room that is later than this skips the lost time.
                         at[place] = at[place].plus_micros(TICK_US).max(now);
                     }
                 }
@@ -266,16 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_while_there_is_enough() {
-        // Ten rooms that use six hundredths each.
+    fn no_room_waits_while_there_is_enough_time() {
+        // Ten rooms that use 6% each.
         let (ticks, _, used) = run(&[(address(1), 1_200); 10], 10);
         assert!(ticks.iter().all(|ticks| *ticks >= 499), "{ticks:?}");
         assert!((55..=65).contains(&used), "{used}");
     }
 
     #[test]
-    fn an_address_with_hundreds_of_rooms_slows_its_own_and_no_other() {
-        // At ten times the size, too: a tick that takes half of its time.
+    fn hundreds_of_rooms_slow_only_their_own_address() {
+        // With ten times the cost, too: a tick that takes half of its time.
         for cost_us in [1_000, 10_000] {
             let mut rooms = vec![(address(1), cost_us); 256];
             rooms.push((address(2), 1_000));
@@ -294,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn among_the_rooms_of_one_address_the_small_ones_do_not_wait() {
+    fn small_rooms_of_an_address_do_not_wait_for_large_ones() {
         let (ticks, ..) = run(&[(address(1), 500), (address(1), 15_000), (address(1), 15_000)], 10);
         assert!(ticks[0] >= 490, "{ticks:?}");
         assert!((150..400).contains(&ticks[1]) && (150..400).contains(&ticks[2]), "{ticks:?}");
     }
 
     #[test]
-    fn whoever_crawls_begins_no_other_room_and_recovers_when_the_others_have_gone() {
+    fn a_slowed_payer_begins_no_room_and_recovers_later() {
         let mut budget = Budget::default();
         for id in 0..10 {
             budget.open(Time::ZERO, RoomId(id), address(1), TICK_US);

@@ -1,4 +1,4 @@
-//! From `feature`, `action` and `payload` to a game's own command, and what was wrong if there is none.
+//! Converts `feature`, `action` and `payload` to a game's own command, or to a fault.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 use super::envelope::{Code, Command, Fault};
 use crate::strict_json::{Rest, Strict, Wrong};
 
-/// The game's command for what a script wants, as if it were `{feature: {action: payload}}`.
+/// Parses a script's command as the game's, as if it were `{feature: {action: payload}}`.
 pub fn command_of<C: DeserializeOwned>(wanted: Command) -> Result<C, Fault> {
     let Command { seq, feature, action, payload, .. } = wanted;
     let progress = Cell::new(Code::UnknownFeature);
@@ -18,10 +18,10 @@ pub fn command_of<C: DeserializeOwned>(wanted: Command) -> Result<C, Fault> {
     C::deserialize(outer).map_err(|why| Fault::new(progress.get(), why.to_string()).of(seq))
 }
 
-/// One choice, and what comes with it.
+/// An enum tag and its content.
 struct Named<'a, R> {
     name: &'a str,
-    /// What is wrong if this is a name, and something else is not.
+    /// The fault code if the tag is known and its content is not.
     next: Code,
     progress: &'a Cell<Code>,
     rest: R,
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrong_is_told_apart_also_where_the_same_word_is_wrong_twice() {
+    fn faults_name_the_wrong_level_even_if_a_word_repeats() {
         let wall = json!({"x": 1, "y": 2, "kind": "wall"});
         let table = [
             (

@@ -1,4 +1,4 @@
-//! What whoever drives rooms decides: as whom somebody takes part, and when a room is over.
+//! The driver's side of rooms: assigns players and seats, and ends rooms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,8 +15,8 @@ use super::open::Ending;
 use super::{Output, RoomId, Rooms, Turned};
 
 impl Rooms {
-    /// As whom somebody takes part who has come in, before they ask to: whatever they ask for, and whoever a database would say
-    /// they are. A room that somebody joins on assignment goes on until it is [ended](Rooms::end), also while nobody is there.
+    /// Assigns player and seat to a member before it joins, overriding its `Join` and the database. A room with an
+    /// assigned member goes on until it is [ended](Rooms::end), even if it is empty.
     pub fn assign(&mut self, member: Member, assignment: SeatAssignment) {
         let is_new = |door: &&mut super::Door| door.room.is_none() && door.asking.is_none();
         if let Some(door) = self.doors.get_mut(&member).filter(is_new) {
@@ -24,7 +24,8 @@ impl Rooms {
         }
     }
 
-    /// Ends a room: whoever is there, or on the way, is told why. What is worth it is saved. Nothing if it is not open.
+    /// Ends a room and closes its present and waiting members with a reason. The room is saved if it has run long
+    /// enough. Does nothing if it is not open.
     pub fn end(&mut self, now: Time, key: &SessionKey, why: &'static str) {
         self.now = self.now.max(now);
         self.looked_for.remove(key);
@@ -38,14 +39,14 @@ impl Rooms {
         self.attend(id);
     }
 
-    /// How the game of a room has ended, if it has, and if it is one of which sessions can be made.
+    /// The outcome of a room's game, if the game is over and can be played in sessions.
     pub fn outcome(&self, id: RoomId) -> Option<Outcome> {
         let room = self.room(id)?;
         let game = self.games.find(&room.facts.game, room.facts.build).ok()?;
         game.contest()?.outcome(room.host.state())
     }
 
-    /// Says how the game of a room has ended, once it has.
+    /// Outputs the outcome of a room's game, once.
     pub(super) fn tell_outcome(&mut self, id: RoomId) {
         if self.rooms.get(&id).is_none_or(|room| !room.stays || room.is_told) {
             return;
@@ -62,12 +63,12 @@ impl Rooms {
         }
     }
 
-    /// Whether it is said to a room who somebody is before they join it.
+    /// Whether the room is told a member's player before it joins.
     pub(super) fn is_introduced(&self, member: Member) -> bool {
         self.keeping.is_some() || self.doors.get(&member).is_some_and(|door| door.assignment.is_some())
     }
 
-    /// Somebody joins whom no database is asked about: a guest, or one for whom it was decided who they are.
+    /// Joins a member without a database lookup: a guest, or a member with an assignment.
     pub(super) fn come_in(&mut self, member: Member, join: Join) -> Result<(), Turned> {
         if self.look_for(member, &join) {
             return Ok(());
@@ -110,7 +111,7 @@ impl Rooms {
     }
 }
 
-/// What somebody asks for, as it was decided. How they come back is their own to say.
+/// The join with the values of the assignment. Only the claim to resume stays the member's own.
 fn decided(join: Join, assignment: &SeatAssignment) -> Join {
     let SeatAssignment { name, seat, setup, seed, seats, listed, .. } = assignment.clone();
     Join { name, watch: seat.is_none(), setup, seed, seats, listed, ..join }

@@ -1,4 +1,4 @@
-//! The address by which a script comes to a room: `/api/rooms/{code}/ws?name=Ada`.
+//! Parses the URL with which a script joins a room: `/api/rooms/{code}/ws?name=Ada`.
 
 use sametick_session::name::is_printable;
 use sametick_wire::claims::Claim;
@@ -14,53 +14,53 @@ use crate::strict_json::no_json;
 const BEFORE: &str = "/api/rooms/";
 const BEHIND: &str = "/ws";
 
-/// What a script is called that does not say so.
+/// The name of a script that gives none.
 const NO_NAME: &str = "script";
 
-/// Who wants to come in, and where.
+/// A script's request to join a room.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entrance {
     /// The code of the room.
     pub room: String,
     /// The game, if it is named.
     pub game: Option<String>,
-    /// What they are called.
+    /// The script's name.
     pub name: String,
-    /// Only to look.
+    /// Whether it only spectates.
     pub watch: bool,
-    /// Whether a new room is shown to others.
+    /// Whether a new room is listed.
     pub listed: bool,
-    /// How many seats a new room has, if it is said.
+    /// The number of seats of a new room, if given.
     pub seats: Option<u64>,
-    /// What else a new room begins with, instead of what is usual.
+    /// Setup fields of a new room that differ from the defaults.
     pub setup: Map<String, Value>,
-    /// Who they were.
+    /// The claim to resume a seat.
     pub resume: Option<Claim>,
-    /// What shows who they are.
+    /// The player's token.
     pub token: Option<Token>,
-    /// That they know the passphrase.
+    /// The proof of the passphrase.
     pub proof: Option<[u8; 32]>,
-    /// As which member of a session they play, in the game of a session.
+    /// The pass, which names the member in the game of a session.
     pub pass: Option<Vec<u8>>,
 }
 
-/// Whether a WebSocket at this path is for a script, though its path may be wrong: [`Entrance::parse`] says what is.
+/// Whether a WebSocket at this path is for a script, even if the rest is wrong: [`Entrance::parse`] returns the error.
 pub fn is_of_scripts(path: &str) -> bool {
     path.starts_with(BEFORE)
 }
 
-/// The code of a room in the path of its WebSocket.
+/// The room code in a WebSocket path.
 fn room_of_socket(path: &str) -> Option<&str> {
     room_of(path.strip_suffix(BEHIND)?)
 }
 
-/// The code of a room in the path of what is told of it.
+/// The room code in the path of a room's description.
 pub fn room_of(path: &str) -> Option<&str> {
     path.strip_prefix(BEFORE).filter(|code| !code.is_empty() && !code.contains('/'))
 }
 
 impl Entrance {
-    /// Reads a path with its query. What is wrong is said in a sentence; what is not known is left alone.
+    /// Parses a path with its query. The error is a sentence; unknown parameters are ignored.
     pub fn parse(target: &str) -> Result<Entrance, String> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let code = room_of_socket(path).ok_or("a script comes in at /api/rooms/CODE/ws")?;
@@ -99,7 +99,7 @@ impl Entrance {
             }
             "name" if value.len() > MAX_NAME => return Err(format!("a name has at most {MAX_NAME} bytes")),
             "name" if !value.trim().is_empty() => self.name = value,
-            // For whoever has no other name.
+            // It names a script that has no other name.
             "playerId" if value.len() > MAX_NAME => {
                 return Err(format!("a playerId has at most {MAX_NAME} bytes"));
             }
@@ -108,7 +108,7 @@ impl Entrance {
             "watch" => self.watch = flag()?,
             "listed" => self.listed = flag()?,
             "seats" => {
-                // How many there may be is known where the game is.
+                // The range is checked later, where the game is known.
                 self.seats = Some(value.parse().map_err(|_| "`seats` is a whole number".to_owned())?);
             }
             "setup" => {
@@ -136,7 +136,7 @@ impl Entrance {
     }
 }
 
-/// Whether a room can be called that.
+/// Checks a room code.
 pub fn check_code(code: &str) -> Result<(), &'static str> {
     if (1..=MAX_SESSION).contains(&code.len()) && is_printable(code) {
         Ok(())
@@ -145,7 +145,7 @@ pub fn check_code(code: &str) -> Result<(), &'static str> {
     }
 }
 
-/// What percent-encoded text says; a plus is a space.
+/// Decodes percent-encoded text; a plus is a space.
 pub fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read() {
+    fn script_urls_are_parsed() {
         let plain = Entrance::parse("/api/rooms/den/ws").unwrap();
         assert_eq!((plain.room.as_str(), plain.name.as_str(), plain.watch), ("den", "script", false));
         for query in ["playerId=Ada", "playerId=7&name=Ada", "name=Ada&playerId=7"] {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_in_script_urls_are_named() {
         for (target, words) in [
             ("/api/rooms//ws", "comes in at"),
             ("/api/rooms/a/b/ws", "comes in at"),

@@ -1,7 +1,7 @@
-//! The envelope, version 2: what scripts in any language say to a room and are told by it.
+//! The envelope, version 2: the messages between a room and scripts in any language.
 //!
-//! The same envelopes travel as JSON in text frames and as MessagePack in binary ones. Nothing here knows a game, a room or a
-//! socket; docs/protocol.md shows every message.
+//! Envelopes are sent as JSON in text frames and as MessagePack in binary ones. Nothing here depends on a game, a room
+//! or a socket; docs/protocol.md shows every message.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use crate::strict_json::{no_json, no_message_pack};
 /// The version of the envelope.
 pub const VERSION: u64 = 2;
 
-/// How deep what is said may be nested: far more than any command needs.
+/// The deepest nesting of a message: far more than any command needs.
 const MAX_DEPTH: usize = 32;
 
-/// The longest name of a feature or an action that is repeated to whoever said it.
+/// The longest feature or action name that is repeated in a fault.
 const MAX_WORD: usize = 64;
 
-/// How an envelope is written.
+/// The encoding of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// In text frames.
@@ -27,44 +27,44 @@ pub enum Encoding {
     MessagePack,
 }
 
-/// What was wrong, for programs.
+/// The fault code, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// `v` is not [`VERSION`].
     BadVersion,
-    /// It cannot be read, or is no envelope.
+    /// The message cannot be parsed, or is no envelope.
     BadMessage,
-    /// Scripts say no messages of this kind.
+    /// Scripts may not send messages of this kind.
     UnknownKind,
     /// The game has no commands for this feature.
     UnknownFeature,
     /// The feature has no such action.
     UnknownAction,
-    /// The action cannot be had with this payload.
+    /// The payload does not fit the action.
     BadPayload,
-    /// Messages came too fast; the connection ends.
+    /// The message rate is over the limit; the connection ends.
     TooManyMessages,
-    /// Too much waits to be done; the command was dropped.
+    /// Too many inputs are queued; the command was dropped.
     TooManyInputs,
     /// A message was too long; the connection ends.
     TooLarge,
     /// Every seat is taken; the connection ends.
     RoomFull,
-    /// The token is no good; the connection ends.
+    /// The token is invalid; the connection ends.
     BadToken,
-    /// Nobody comes back with this `resumeToken`; the connection ends.
+    /// No seat waits for this `resumeToken`; the connection ends.
     BadResumeToken,
-    /// The room or the server does not want it.
+    /// The room or the server refuses it.
     NotAllowed,
-    /// It is the game of a session, which is played at its host: `address` says where, if that is known.
+    /// It is the game of a session, which is played at its host: `address` is the host's, if known.
     Elsewhere,
-    /// The connection ends, and not because of anything that was said.
+    /// The connection ends, not because of a message.
     Closed,
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Code; 15] = [
         Code::BadVersion,
         Code::BadMessage,
@@ -84,74 +84,74 @@ impl Code {
     ];
 }
 
-/// Something that was wrong with what was said.
+/// A fault in a message of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// For programs.
+    /// The code for programs.
     pub code: Code,
-    /// For people: a sentence.
+    /// A sentence for people.
     pub message: String,
-    /// Of the message that was wrong, if it had a number.
+    /// The number of the faulty message, if it had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// Where it can be had instead.
+    /// The address of the right host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
 
 impl Fault {
-    /// Something was wrong.
+    /// A fault without number and address.
     pub fn new(code: Code, message: impl Into<String>) -> Fault {
         Fault { code, message: message.into(), seq: None, address: None }
     }
 
-    /// It is to be had at this address, if that is known.
+    /// Adds the address of the right host, if known.
     #[must_use]
     pub fn at(self, address: Option<String>) -> Fault {
         Fault { address, ..self }
     }
 
-    /// It was this message.
+    /// Adds the number of the faulty message.
     #[must_use]
     pub fn of(self, seq: u64) -> Fault {
         Fault { seq: Some(seq), ..self }
     }
 }
 
-/// What a script says.
+/// A message from a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
-    /// To do something.
+    /// Asks for a command.
     Command(Command),
-    /// To be answered.
+    /// Asks for a pong.
     Ping {
         /// The script's own number for it.
         seq: Option<u64>,
-        /// The script's own clock, in milliseconds.
+        /// The script's clock, in milliseconds.
         client_time: Option<f64>,
     },
-    /// To go on as another character.
+    /// Asks to change the character.
     Character(String),
-    /// To be told everything again.
+    /// Asks for a full snapshot.
     Resync,
 }
 
-/// What a script wants done.
+/// A command from a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
     /// The script's own number for it.
     pub seq: u64,
-    /// Which part of the game it is about.
+    /// The part of the game.
     pub feature: String,
-    /// What to do.
+    /// The action.
     pub action: String,
-    /// When it was wanted, by the script's own clock in milliseconds.
+    /// When it was made, by the script's clock in milliseconds.
     pub client_time: Option<f64>,
-    /// How.
+    /// The details of the action.
     pub payload: Value,
 }
 
-/// Reads what a script says. Foreign bytes: they are refused with a reason, or understood.
+/// Parses a script's message. The bytes are not trusted: they are parsed fully or refused with a reason.
 pub fn parse(encoding: Encoding, bytes: &[u8]) -> Result<Incoming, Fault> {
     let bad = |message: String| Fault::new(Code::BadMessage, message);
     let value = match encoding {
@@ -208,7 +208,7 @@ fn open(mut fields: Map<String, Value>) -> Result<Incoming, Fault> {
     }
 }
 
-/// A value as it is repeated to whoever said it.
+/// A value, shortened, for a fault message.
 fn short(value: &Value) -> String {
     let mut text = value.to_string();
     if text.len() > MAX_WORD {
@@ -248,13 +248,13 @@ fn time(fields: &Map<String, Value>) -> Result<Option<f64>, Fault> {
     }
 }
 
-/// Something that scripts are told.
+/// A message to scripts.
 pub trait Outgoing: Serialize {
-    /// Its kind.
+    /// The envelope's kind.
     const KIND: &'static str;
 }
 
-/// Writes what a script is told.
+/// Encodes a message to a script.
 pub fn encode<M: Outgoing>(encoding: Encoding, message: &M, out: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Envelope<'a, M> {
@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
 
-    /// The same in both encodings.
+    /// Parses a value in both encodings and compares the results.
     fn parse_both(value: &Value) -> Result<Incoming, Fault> {
         let one = parse(Encoding::Json, value.to_string().as_bytes());
         let other = parse(Encoding::MessagePack, &rmp_serde::to_vec_named(value).unwrap());
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scripts_say_is_understood_in_both_encodings() {
+    fn messages_are_parsed_in_both_encodings() {
         let payload = json!({"inputs": [{"seq": 101, "up": true}], "far": -1.5});
         let said = json!({"v": 2, "kind": "command", "seq": 42, "feature": "movement", "action": "input_batch",
             "clientTime": 1234.56, "payload": payload, "more": null});
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_code_a_sentence_and_the_number_of_the_message() {
+    fn a_fault_has_code_sentence_and_message_number() {
         let table = [
             (json!([1, 2]), Code::BadMessage, "an envelope is an object"),
             (json!({"kind": "ping"}), Code::BadVersion, "`v` is missing: it should be 2"),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_refused_and_so_is_what_follows_a_message() {
+    fn garbage_and_trailing_bytes_are_refused() {
         let bad = |encoding, bytes: &[u8]| parse(encoding, bytes).unwrap_err();
         for bytes in [&b""[..], b"{", b"nonsense", b"\xff\xfe", b"{} {}"] {
             let fault = bad(Encoding::Json, bytes);
@@ -367,7 +367,7 @@ mod tests {
             let fault = bad(Encoding::MessagePack, bytes);
             assert!(fault.message.starts_with("this is no MessagePack of an envelope: "), "{fault:?}");
         }
-        // Bytes, a number as a key, an extension: JSON has none of them.
+        // Bytes, a number as a key, an extension: JSON has none of these.
         for bytes in [&[0x81, 0xa1, b'v', 0xc4, 1, 0][..], &[0x81, 1, 2], &[0xd4, 1, 0], &[0xc4, 1, 0]] {
             let fault = bad(Encoding::MessagePack, bytes);
             assert!(fault.message.contains("only what JSON can say"), "{fault:?}");

@@ -1,7 +1,8 @@
-//! Who comes, and what outlives a room: what is asked of the database before somebody is let in, and what is written to it.
+//! Persistence of players and places: database lookups before a member joins, and writes.
 //!
-//! Whoever comes is looked up first. What was kept of them, of their character and of the room comes into the game as a logged
-//! input. A token that was used is followed by another: the old one is good until its player has had the new one for a moment.
+//! A member's player is looked up first. The stored state of player, character and room enters the game as a logged
+//! input. A token that was used is replaced by a new one: the old one stays valid until its player has had the new one
+//! for a moment.
 
 use std::collections::VecDeque;
 
@@ -19,58 +20,58 @@ use sametick_wire::{Channel, Member, control};
 use super::beginning::{Beginning, join_of};
 use super::{Output, RoomId, Rooms, Turned};
 
-/// An old token is good for so long after its player was given the next.
+/// How long an old token stays valid after its player was given the next.
 pub const GRACE_US: u64 = 10_000_000;
 
-/// What is brought of a place at once: less than a log takes.
+/// The most bytes of a place's stored state in one input: less than the log's limit.
 const MAX_CHUNK: usize = 2_000;
 
-/// What somebody is told whose token is no good, by what has become of it.
+/// The refusals for invalid tokens, by the state of the token.
 const TOKEN_EXPIRED: &str = "this token has expired";
 const TOKEN_RETIRED: &str = "this token was used before, and another was given for it";
 const TOKEN_UNKNOWN: &str = "nobody was given this token";
 
-/// What somebody is told who has none where one is needed.
+/// The refusal without a token where one is required.
 const SIGN_IN: &str = "sign in first: only those with a token play here";
 
-/// What somebody is told while the database cannot be read.
+/// The refusal while the database cannot be read.
 const NO_LOOKING_UP: &str = "who you are cannot be looked up just now; try again in a moment";
 
-/// How players are kept.
+/// The configuration of persistence.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
-    /// What the wall clock says at time zero.
+    /// The Unix time at time zero.
     pub epoch_unix_ms: u64,
-    /// For how long a token is good.
+    /// How long a token is valid.
     pub token_s: u64,
-    /// Whether nobody plays without a token.
+    /// Whether players must have a token.
     pub is_strict: bool,
-    /// For how long a seat waits for whoever was cut off.
+    /// How long a seat waits for a player that was cut off.
     pub hold_us: u64,
 }
 
-/// Something that is worth knowing once it is on disk.
+/// A write whose completion is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// What is kept of a room, as it was after a tick.
+    /// The stored state of a room after a tick.
     Room(RoomId, Tick),
-    /// The token of somebody.
+    /// A member's token.
     Token(Member, Token),
-    /// The choice of a character.
+    /// A member's choice of character.
     Characters(Member),
 }
 
-/// Somebody who is known.
+/// A player with an id.
 pub(super) struct Player {
     pub id: PlayerId,
     pub characters: Characters,
-    /// Their character has done something since they were told of it.
+    /// Whether the character's stored state has changed since the player was sent it.
     has_lived: bool,
-    /// The token they came with.
+    /// The hash of the token that the player joined with.
     old: Option<TokenHash>,
 }
 
-/// Tokens that will be taken back.
+/// Old tokens to revoke, and when.
 pub(super) type Retirements = VecDeque<(Time, Member, TokenHash)>;
 
 impl Rooms {
@@ -78,7 +79,7 @@ impl Rooms {
         keeping.epoch_unix_ms + self.now.as_micros() / 1_000
     }
 
-    /// Asks who somebody is before they are let in.
+    /// Starts the lookup for a member's first message.
     pub(super) fn ask(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Turned> {
         let join = join_of(channel, bytes)?;
         let Some(keeping) = self.keeping else { return Err(Turned::Out) };
@@ -91,7 +92,7 @@ impl Rooms {
             return;
         }
         let now_unix_s = self.unix_ms(keeping) / 1_000;
-        // Who was cut off before a token came is known by the claim.
+        // A player that was cut off before it got a token is identified by its claim.
         let claim = join.resume.filter(|_| join.token.is_none());
         let room = self.doors.get(&member).and_then(|door| self.find(&door.key));
         let room = room.and_then(|id| self.rooms.get(&id));
@@ -107,28 +108,28 @@ impl Rooms {
             with_place: !is_open,
             now_unix_s,
         };
-        // Whoever asks twice is answered once.
+        // A second request replaces the first; one answer is sent.
         if let Some((asking, _)) = &mut door.asking {
             *asking = join;
             return;
         }
         door.asking = Some((join, question.with_place));
         if question.token.is_none() && claimed.is_none() && is_open {
-            // There is nothing to be found about a guest, and the room is there.
+            // The database has nothing on a guest, and the room is open.
             self.found(self.now, member, Some(Found::default()));
         } else {
             self.outbox.push_bare(Output::Ask(member, question));
         }
     }
 
-    /// What the database knows of somebody who has asked to take part.
+    /// Handles the result of a lookup for a member.
     pub fn found(&mut self, now: Time, member: Member, found: Option<Found>) {
         self.now = self.now.max(now);
         let Some(door) = self.doors.get_mut(&member) else { return };
         let Some((join, with_place)) = door.asking.take() else { return };
         let is_open = self.names.contains_key(&door.key);
         if let Some(keeping) = self.keeping.filter(|_| !is_open && !with_place) {
-            // The room has ended in the meantime, and begins from what was kept of it.
+            // The room has ended in the meantime; its stored state is looked up too.
             return self.inquire(&keeping, member, join);
         }
         let let_in = match found {
@@ -182,7 +183,7 @@ impl Rooms {
         Ok(())
     }
 
-    /// Begins a room as it was, or as somebody asks for if it never was.
+    /// Resumes or restores a room, or begins one as the join says if nothing is stored.
     fn begin_kept(
         &mut self,
         join: &Join,
@@ -208,7 +209,7 @@ impl Rooms {
             listed: place.listed,
         });
         let (id, is_new) = match kept.map(|kept| self.begin(member, join, &kept)) {
-            // What an earlier build began cannot always be begun by this one.
+            // A setup stored by an earlier build may be invalid for this one.
             Some(Err(Turned::Away(_))) | None => (self.begin(member, join, &own)?, true),
             Some(begun) => (begun?, false),
         };
@@ -232,13 +233,13 @@ impl Rooms {
         Ok(id)
     }
 
-    /// Brings what stood in a place into its room, and has seats wait for those who were there a moment ago.
+    /// Restores a place's stored state into a new room, and reserves seats for recent players.
     fn bring_place(&mut self, id: RoomId, keeping: &Keeping, place: &PlaceRow) {
         for_each_chunk(place, |chunk| self.tell(id, Input::Bring(Whose::Place, chunk)));
         self.hold_seats(id, keeping, place);
     }
 
-    /// The same for a room that goes on: what stood there stands there.
+    /// Reminds a resumed room of its place's stored state, which is in the room already, and reserves seats.
     fn recall_place(&mut self, id: RoomId, keeping: &Keeping, place: &PlaceRow) {
         for_each_chunk(place, |chunk| self.tell(id, Input::Remembered(chunk)));
         self.hold_seats(id, keeping, place);
@@ -254,7 +255,7 @@ impl Rooms {
         }
     }
 
-    /// Tells a room who is about to join.
+    /// Tells a room the player of a member that is about to join.
     fn introduce(
         &mut self,
         room: RoomId,
@@ -277,7 +278,7 @@ impl Rooms {
         self.tell(room, Input::KnownPlayer(member, known));
     }
 
-    /// Gives somebody a token; they are told once it is on disk.
+    /// Issues a token for a player; it is sent once it is on disk.
     fn issue(
         &mut self,
         keeping: &Keeping,
@@ -294,7 +295,7 @@ impl Rooms {
         self.outbox.push_bare(Output::Flush(Mark::Token(member, token)));
     }
 
-    /// Something is on disk.
+    /// Handles the completion of a write.
     pub fn saved(&mut self, now: Time, mark: Mark) {
         self.now = self.now.max(now);
         match mark {
@@ -327,8 +328,8 @@ impl Rooms {
         }
     }
 
-    /// Takes back old tokens whose players have had the new ones for a moment. Whoever was cut off before may not have got it: then
-    /// both are good.
+    /// Revokes old tokens whose players have had the new ones for a moment. A player that was cut off before may not
+    /// have the new one: then both stay valid.
     pub(super) fn retire(&mut self) -> Option<Time> {
         while let Some((_, member, hash)) = self.retirements.pop_front_if(|(at, ..)| *at <= self.due) {
             if self.doors.contains_key(&member) {
@@ -338,7 +339,7 @@ impl Rooms {
         self.retirements.front().map(|(at, ..)| *at)
     }
 
-    /// Somebody wants to go on as another of their characters.
+    /// Changes the character of a member.
     pub(super) fn recast(&mut self, member: Member, name: String) {
         let Some(door) = self.doors.get(&member) else { return };
         let (Some(id), Some(player)) = (door.room, &door.player) else { return };
@@ -346,7 +347,7 @@ impl Rooms {
         let game = self.rooms.get(&id).map(|room| room.facts.game.clone()).unwrap_or_default();
         let is_known = self.characters_of(&game).contains(&&*name);
         let (Some(seat), true) = (seat, is_known && player.characters.active != name) else { return };
-        // What the last one has done is kept under its own name.
+        // The state of the previous character is stored under its own name.
         if let Some(room) = self.rooms.get_mut(&id) {
             room.recasts.push_back((player_id, name.clone()));
         }
@@ -363,7 +364,7 @@ impl Rooms {
         self.rooms.get(&id)?.participants().find(|who| who.member == member)?.seat
     }
 
-    /// What a room wants kept.
+    /// Stores data that a room outputs.
     pub(super) fn keep(&mut self, id: RoomId, what: Keepable, bytes: &[u8]) {
         let (Some(keeping), Some(room)) = (self.keeping, self.rooms.get(&id)) else { return };
         let Ok(kept) = Kept::new(bytes) else { return };
@@ -386,7 +387,7 @@ impl Rooms {
         self.save(write);
     }
 
-    /// What a character has done since its player came.
+    /// Updates the state of a character for its present player.
     fn note_life(&mut self, player: PlayerId, character: &str, bytes: &[u8]) {
         let players = self.doors.values_mut().filter_map(|door| door.player.as_mut());
         for player in players.filter(|known| known.id == player) {
@@ -396,7 +397,7 @@ impl Rooms {
         }
     }
 
-    /// All that is to be kept of a room was said.
+    /// Handles the end of a room's batch of data to store.
     pub(super) fn kept(&mut self, id: RoomId, tick: Tick) {
         if self.keeping.is_none() {
             return;
@@ -407,7 +408,7 @@ impl Rooms {
         self.outbox.push_bare(Output::Flush(Mark::Room(id, tick)));
     }
 
-    /// Whoever was thrown out cannot come back by what they were given.
+    /// Revokes all tokens of a kicked player.
     pub(super) fn disown(&mut self, member: Member) {
         let player = self.doors.get(&member).and_then(|door| door.player.as_ref());
         if let Some(player) = player.map(|player| player.id) {
@@ -425,7 +426,7 @@ impl Rooms {
     }
 }
 
-/// What was kept of a place, as much at once as a log takes.
+/// Splits the stored state of a place into chunks that fit the log.
 fn for_each_chunk(place: &PlaceRow, mut each: impl FnMut(&[u8])) {
     let mut chunk = Vec::new();
     for (number, part) in &place.parts {
@@ -440,13 +441,13 @@ fn for_each_chunk(place: &PlaceRow, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// What comes into a game of the character who plays.
+/// The bytes of the active character for the game.
 fn gift_of(characters: &Characters) -> Vec<u8> {
     let life = characters.all.iter().find(|(name, _)| *name == characters.active);
     life.map_or_else(Vec::new, |life| to_canonical(life).expect("bytes can be written"))
 }
 
-/// All characters that a game knows, with what was kept of those that have played.
+/// All characters of a game, with the stored state of those that were played.
 fn cast(names: &[&str], active: Option<&str>, profiles: &[(String, Kept)]) -> Characters {
     let life = |name: &str| {
         let kept = profiles.iter().find(|(known, _)| known == name);

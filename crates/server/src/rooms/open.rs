@@ -1,4 +1,4 @@
-//! A room that is open: its host, who is there, and how long its ticks take.
+//! An open room: its host, its members, and the times of its ticks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,53 +16,53 @@ use super::{AnyHost, TickTimes, Times};
 /// Why a room ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Everybody has left, long enough ago.
+    /// The room has been empty for long enough.
     Empty,
     /// Its game has panicked.
     Failed,
-    /// Whoever drives it wants it so, for this reason.
+    /// The driver ends it for this reason.
     Told(&'static str),
 }
 
-/// A room that is open.
+/// An open room.
 pub struct OpenRoom {
     pub(super) key: SessionKey,
     pub(super) facts: Facts,
     pub(super) host: Box<dyn AnyHost>,
     /// When it began, in milliseconds of Unix time.
     pub(super) started_unix_ms: u64,
-    /// It is time to save it, once everything is said of the last tick.
+    /// Whether a save is due, once all outputs of the last tick are taken.
     pub(super) is_save_due: bool,
-    /// What is kept of it is kept by this.
+    /// The key of its stored state.
     pub(super) place: PlaceId,
-    /// Who plays as whom.
+    /// The active character of each player.
     pub(super) cast: BTreeMap<PlayerId, String>,
-    /// Who plays as somebody else, once what the last one has done was said.
+    /// Changes of character that apply once the previous character's state is stored.
     pub(super) recasts: VecDeque<(PlayerId, String)>,
-    /// It goes on until it is ended, also while nobody is there.
+    /// Whether it goes on while empty, until it is ended.
     pub(super) stays: bool,
-    /// It was said how its game has ended.
+    /// Whether the outcome was output.
     pub(super) is_told: bool,
-    /// Since when nobody is there.
+    /// Since when it is empty.
     pub(super) empty_since: Option<Time>,
-    /// The timer that is set for it.
+    /// Its entry in `wakes`.
     pub(super) wake_at: Option<Time>,
     pub(super) is_busy: bool,
     pub(super) ending: Option<Ending>,
-    /// By the rooms' own clock.
+    /// When the running step began, by the rooms' clock.
     pub(super) stepping: Option<u64>,
     pub(super) times: TickTimes,
-    /// Who has begun it.
+    /// The founder, for limits.
     pub(super) founder: Founder,
     pub(super) pace: Pace,
 }
 
-/// How fast a room runs.
+/// The speed of a room.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// Ticks since it was last asked what they cost.
+    /// Ticks since the last charge.
     pub ticks: u64,
-    /// Of a hundred, and what its players were told last, and when.
+    /// The speed in percent, the one its players were told last, and when.
     pub percent: u8,
     pub told: u8,
     pub told_at: Time,
@@ -75,7 +75,7 @@ impl Default for Pace {
 }
 
 impl OpenRoom {
-    /// What is said once about it.
+    /// The facts that never change.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -90,38 +90,38 @@ impl OpenRoom {
         self.started_unix_ms
     }
 
-    /// The canonical bytes of its state, what they hash to, and on which seats somebody sits.
+    /// The canonical bytes of its state, their hash, and the taken seats.
     pub fn save(&self) -> (Vec<u8>, StateHash, Vec<Seat>) {
         let (state, hash) = self.host.save();
         (state, hash, self.host.taken())
     }
 
-    /// What happened in the tick that `Output::Stepped` said last.
+    /// The inputs of the tick in the last `Output::Stepped`.
     pub fn inputs(&self) -> &TickInputs {
         self.host.inputs()
     }
 
-    /// Everybody who takes part.
+    /// All participants.
     pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
         self.host.participants()
     }
 
-    /// What it has cost to run it so far.
+    /// The costs of running it so far.
     pub fn stats(&self) -> HostStats {
         self.host.stats()
     }
 
-    /// How long its ticks took lately, until everything was handed to the links.
+    /// Recent tick times, until all outputs were handed to the links.
     pub fn times(&self) -> Times {
         self.times.lately()
     }
 
-    /// At what speed it runs, of a hundred: less if it wants more than its share of the server's time.
+    /// Its speed in percent: below 100 if it wants more than its share of the server's time.
     pub fn speed_percent(&self) -> u8 {
         self.pace.percent
     }
 
-    /// Tells the host something. A game that panics ends its room.
+    /// Passes an input to the host. A game that panics ends its room.
     pub(super) fn handle(&mut self, now: Time, input: Input<'_>) {
         if catch_unwind(AssertUnwindSafe(|| self.host.handle(now, input))).is_err() {
             self.ending = Some(Ending::Failed);

@@ -1,4 +1,4 @@
-//! What scripts are told, message by message.
+//! The messages to scripts.
 
 use std::collections::BTreeMap;
 
@@ -6,98 +6,98 @@ use serde::Serialize;
 
 use super::envelope::Outgoing;
 
-/// The first message: where one is, and as whom.
+/// The first message: the room, and the script's name and seat.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Welcome {
     /// The code of the room.
     pub room: String,
-    /// The game that is played in it.
+    /// The game.
     pub game: &'static str,
-    /// The number of the own seat as text, as keys in snapshots are; none for those who only look.
+    /// The script's seat number as text, as it is a key in snapshots; none for spectators.
     pub player_id: Option<String>,
-    /// The own seat.
+    /// The script's seat.
     pub seat: Option<u16>,
-    /// The own name.
+    /// The script's name.
     pub name: String,
-    /// How often things happen.
+    /// The rates of steps and updates.
     pub rates: Rates,
-    /// Lets one come back to the same seat. Nobody else should know it.
+    /// The token to resume the seat. It is secret.
     pub resume_token: String,
     /// The last tick.
     pub tick: u32,
     /// The server's clock, in milliseconds.
     pub server_time: f64,
-    /// What there is to see: the fields of the kinds of each feature.
+    /// The fields of each kind of entity, by feature.
     pub features: BTreeMap<&'static str, BTreeMap<&'static str, Vec<&'static str>>>,
 }
 
-/// How many times a second.
+/// Rates per second.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rates {
-    /// The game steps.
+    /// Steps of the game.
     pub step: u32,
-    /// Snapshots are sent.
+    /// Snapshots.
     pub update: u32,
 }
 
-/// A command has been taken.
+/// A command was accepted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ack {
-    /// Which.
+    /// The number of the command.
     pub seq: u64,
-    /// The tick in which its doing begins.
+    /// The tick of its first input.
     pub tick: u32,
 }
 
-/// What is known of the room.
+/// A snapshot of the room.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot<F: Serialize> {
-    /// Everything, or what has changed since the last one.
+    /// Whether it is full or a delta.
     pub mode: Mode,
-    /// After which tick.
+    /// The tick of the state.
     pub tick: u32,
     /// The server's clock, in milliseconds.
     pub server_time: f64,
-    /// The highest number of a command that is done.
+    /// The highest number of a completed command.
     pub ack_seq: Option<u64>,
-    /// Who is there, if that has changed.
+    /// The players, if they have changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub players: Option<Vec<Player>>,
-    /// What only oneself knows, if that has changed: nothing while one has nothing.
+    /// The script's private fields, if they have changed; null while it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own: Option<Option<F>>,
-    /// What is seen.
+    /// The visible entities.
     pub features: BTreeMap<&'static str, Feature<F>>,
 }
 
-/// How much a snapshot says.
+/// The mode of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Everything.
+    /// The full state.
     Full,
-    /// What has changed.
+    /// The changes since the last snapshot.
     Delta,
 }
 
-/// Somebody who is there.
+/// A player in the room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Player {
-    /// Where they sit.
+    /// The seat.
     pub seat: u16,
-    /// What they are called.
+    /// The name.
     pub name: String,
 }
 
-/// What is seen of a feature: entities by kind and number.
+/// The visible entities of a feature, by kind and number.
 #[derive(Clone, Debug, Serialize)]
 pub struct Feature<F: Serialize> {
-    /// Those that are new or have changed, in full.
+    /// New and changed entities, with all fields.
     #[serde(flatten)]
     pub kinds: BTreeMap<&'static str, BTreeMap<String, F>>,
-    /// Those that are not seen any more.
+    /// Entities that are no longer visible.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub removed: BTreeMap<&'static str, Vec<u32>>,
 }
@@ -112,36 +112,36 @@ impl<F: Serialize> Default for Feature<F> {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pong {
-    /// As it was said.
+    /// As in the ping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// As it was said.
+    /// As in the ping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_time: Option<f64>,
     /// The server's clock, in milliseconds.
     pub server_time: f64,
 }
 
-/// Something happened.
+/// An event.
 #[derive(Clone, Debug, Serialize)]
 pub struct Happened<E: Serialize> {
-    /// In which tick.
+    /// The tick of the event.
     pub tick: u32,
-    /// What, as the game writes it.
+    /// The event as the game serialises it.
     pub event: E,
 }
 
-/// What shows who the script is, once that is on disk.
+/// The player's token, once it is on disk.
 #[derive(Clone, Serialize)]
 pub struct Known {
-    /// For the `token` of the query, the next time.
+    /// The token for the `token` parameter of the next connection.
     pub token: String,
 }
 
-/// What is kept of the room is on disk.
+/// The stored state of the room is on disk.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Saved {
-    /// As it was after this tick.
+    /// The tick of the stored state.
     pub tick: u32,
 }
 
@@ -149,10 +149,10 @@ impl Outgoing for Saved {
     const KIND: &'static str = "saved";
 }
 
-/// The room runs slower, or at its speed again.
+/// The speed of the room has changed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pace {
-    /// Of a hundred.
+    /// The speed in percent.
     pub percent: u8,
 }
 
@@ -160,12 +160,12 @@ impl Outgoing for Pace {
     const KIND: &'static str = "pace";
 }
 
-/// Who the script can be.
+/// The characters of the player.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cast {
-    /// The character that it plays.
+    /// The active character.
     pub active: String,
-    /// All that it may play.
+    /// All available characters.
     pub all: Vec<String>,
 }
 
@@ -205,7 +205,7 @@ mod tests {
     use crate::rooms::envelope::{Code, Encoding, Fault, encode};
 
     #[test]
-    fn what_scripts_are_told_is_the_same_in_both_encodings() {
+    fn messages_to_scripts_are_the_same_in_both_encodings() {
         let mut feature = Feature::default();
         feature.kinds.entry("avatar").or_default().insert("3".into(), json!({"at": [1, 2]}));
         feature.removed.insert("shot", vec![7]);

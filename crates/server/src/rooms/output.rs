@@ -1,4 +1,4 @@
-//! What rooms want of whoever drives them.
+//! The outputs of rooms for their driver.
 
 use sametick_lockstep::relay::SessionKey;
 use sametick_sim::contest::Outcome;
@@ -10,55 +10,56 @@ use sametick_wire::{Channel, Member};
 use super::{Mark, RoomId};
 use crate::recovered::RecoveredSession;
 
-/// What the log of a room goes on from.
+/// What the log of a resumed room continues from.
 #[derive(Debug)]
 pub struct Resumed {
     pub(crate) recovered: RecoveredSession,
     pub(crate) seats: Vec<Seat>,
 }
 
-/// What rooms want. Bytes are in the buffer that was given.
+/// An output of the rooms. Its bytes are in the caller's buffer.
 #[derive(Debug)]
 pub enum Output {
     /// Send these bytes over a link.
     Send(Member, Channel),
-    /// End a link, and say why.
+    /// End a link with a reason.
     Close(Member, &'static str),
-    /// Look what there is of a room, and say [`Rooms::sought`](super::Rooms::sought).
+    /// Search for a stored room, and call [`Rooms::sought`](super::Rooms::sought).
     Find(SessionKey),
     /// A room has begun: its log starts here, see [`Rooms::room`](super::Rooms::room).
     Begun(RoomId),
-    /// A room goes on, and so does its log.
+    /// A room is resumed, and so is its log.
     Resumed(RoomId, Box<Resumed>),
-    /// Save a room as it is, see [`OpenRoom::save`](super::OpenRoom::save).
+    /// Save a room in its present state, see [`OpenRoom::save`](super::OpenRoom::save).
     SaveRoom(RoomId),
-    /// Ask the database about somebody, and say [`Rooms::found`](super::Rooms::found).
+    /// Look up a player in the database, and call [`Rooms::found`](super::Rooms::found).
     Ask(Member, Question),
     /// Write this to the database, sooner or later.
     Save(Write),
-    /// Write everything that was to be saved now, and say [`Rooms::saved`](super::Rooms::saved).
+    /// Flush all writes now, and call [`Rooms::saved`](super::Rooms::saved).
     Flush(Mark),
-    /// Write this down.
+    /// Append this record to the room's log.
     Record(RoomId, Record),
-    /// A tick was stepped: write its inputs down, see [`OpenRoom::inputs`](super::OpenRoom::inputs).
+    /// A tick was stepped: append its inputs to the log, see [`OpenRoom::inputs`](super::OpenRoom::inputs).
     Stepped(RoomId, Tick),
-    /// The game of a room with [assignment](super::Rooms::assign) is over, said once. The room goes on until somebody ends it.
+    /// The game of a room with [assignment](super::Rooms::assign) is over; output once. The room goes on until the
+    /// driver ends it.
     Outcome(RoomId, Outcome),
     /// The game of a room has panicked: the room ends.
     Crashed(RoomId),
     /// A room is over: its log ends here.
     Ended(RoomId),
-    /// Nothing more before this time.
+    /// No more output before this time.
     WakeAt(Time),
-    /// Nothing more until something arrives.
+    /// No more output until the next input.
     Wait,
 }
 
-/// What a member of this process is sent. Bytes are in the buffer that was given.
+/// An output for a local member. Its bytes are in the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToLocal {
     /// A message.
     Message(Member, Channel),
-    /// They do not take part any more, and why.
+    /// The member was closed for this reason.
     Closed(Member, &'static str),
 }

@@ -1,4 +1,4 @@
-//! A room that goes on where it was: what is left of it is replayed to its last tick, and checked on the way.
+//! Resumes a stored room: its log is replayed to the last tick and verified on the way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,32 +15,32 @@ use crate::finder::Sought;
 use crate::games::{AnyGame, Games, Run};
 use crate::recovered::RecoveredSession;
 
-/// What was found of a room is good for so long: whoever it was looked for comes in much sooner.
+/// How long a search result is valid: the member it was made for joins much sooner.
 const PAST_US: u64 = 10_000_000;
 
-/// What is known of a room that is to open.
+/// The result of a search for a stored room.
 pub enum Past {
-    /// It begins, and is the one that began then, in milliseconds of Unix time.
+    /// The room begins anew, with this start time in milliseconds of Unix time.
     None(u64),
-    /// It goes on.
+    /// The room is resumed.
     Kept(Box<Reopening>),
 }
 
-/// A room as it was.
+/// A restored room.
 pub struct Reopening {
     pub(crate) facts: Facts,
     pub(crate) started_unix_ms: u64,
     pub(crate) tick: Tick,
     /// The canonical bytes of the state after that tick.
     pub(crate) state: Vec<u8>,
-    /// On which seats somebody sat.
+    /// The taken seats.
     pub(crate) seats: Vec<Seat>,
-    /// What its log goes on from.
+    /// The stored data that its log continues from.
     pub(crate) recovered: RecoveredSession,
 }
 
 impl Past {
-    /// What was found of a room. If that cannot be played to its end, another begins.
+    /// Replays what was found of a room. If that fails, a new room begins.
     pub(crate) fn of(sought: Sought, name: &str, games: &Games) -> Past {
         let recovered = match sought {
             Sought::New(started_unix_ms) | Sought::Spoilt(started_unix_ms) => {
@@ -65,7 +65,7 @@ impl Past {
 }
 
 impl Rooms {
-    /// What there is of a room is known: whoever wants to come in is asked about next.
+    /// Handles the result of a search. The members that wait for it are looked up or joined next.
     pub fn sought(&mut self, now: Time, key: &SessionKey, past: Past) {
         self.now = self.now.max(now);
         let Some(waiting) = self.looked_for.remove(key) else { return };
@@ -86,14 +86,14 @@ impl Rooms {
         }
     }
 
-    /// Has a room looked for that is not open, unless that was done a moment ago. Returns whether somebody has to wait for it.
+    /// Searches for a room that is not open, unless that was done a moment ago. Returns whether the member has to wait.
     pub(super) fn look_for(&mut self, member: Member, join: &Join) -> bool {
         let Some(door) = self.doors.get_mut(&member) else { return false };
         let is_known = self.pasts.get(&door.key).is_some_and(|(at, _)| self.now.micros_since(*at) <= PAST_US);
         if !self.finds || is_known || self.names.contains_key(&door.key) {
             return false;
         }
-        // Whoever asks twice waits once.
+        // A second request of a member replaces the first; the member waits once.
         if door.asking.replace((join.clone(), true)).is_none() {
             let waiting = self.looked_for.entry(door.key.clone()).or_default();
             if waiting.is_empty() {
@@ -105,7 +105,7 @@ impl Rooms {
     }
 }
 
-/// The table of a save of a room.
+/// The seat table in a room's save.
 pub(crate) fn table_of(seats: &[Seat]) -> Vec<u8> {
     to_canonical(&seats).expect("numbers have canonical bytes")
 }
@@ -129,7 +129,7 @@ impl Reopening {
     }
 }
 
-/// Plays what is left of a room from its save, or from its beginning.
+/// Replays the stored log of a room from its save, or from its beginning.
 fn replay(recovered: &RecoveredSession, game: &dyn AnyGame) -> Result<Box<dyn Run>, String> {
     let run = match &recovered.save {
         Some(save) => game.resume(save.info.tick, &save.state),

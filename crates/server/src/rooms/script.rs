@@ -1,8 +1,8 @@
-//! A player that is a program in any language: it speaks [envelopes](super::envelope), and a view of its own does the rest.
+//! A script as a player: translates between [envelopes](super::envelope) and a view of its own.
 //!
-//! The view joins the room as everybody's does, without a network in between: a script sees exactly what a player on its
-//! seat may see. After each [`AnyScript::handle`], [`AnyScript::poll_output`] is called until it says [`Output::WakeAt`] or
-//! [`Output::Wait`].
+//! The view joins the room as any client's does, without a network in between: a script sees exactly what a player on
+//! its seat may see. After each [`AnyScript::handle`], the caller calls [`AnyScript::poll_output`] until it returns
+//! [`Output::WakeAt`] or [`Output::Wait`].
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,75 +15,75 @@ use sametick_wire::claims::Claim;
 use sametick_wire::hex::to_hex;
 use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
+use sametick_wire::rate_limit::{RateLimit, TokenBucket};
 
 use super::command::command_of;
 use super::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
 use super::outgoing::{Ack, Cast, Happened, Known, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome};
 use super::showing::{Fields, Showing, Sight};
 
-/// Messages that are taken a second.
-pub const MESSAGES_PER_SECOND: u64 = 120;
-/// How many are taken at once after a pause: what a hiccup of the network holds back.
-pub const MESSAGE_BURST: u64 = 60;
+/// Rate limit of messages per second.
+pub const MESSAGES_PER_SECOND: u32 = 120;
+/// The burst after a pause: messages that a delay in the network holds back.
+pub const MESSAGE_BURST: u32 = 60;
 
-/// What a message costs, in microseconds of patience.
-const MESSAGE_COST_US: u64 = 1_000_000 / MESSAGES_PER_SECOND;
+const MESSAGES: RateLimit = RateLimit::per_second(MESSAGES_PER_SECOND, MESSAGE_BURST);
 
-/// Inputs that may wait for their ticks: two of arena's longest batches.
+/// The most queued inputs: two of arena's longest batches.
 pub const MAX_QUEUED: usize = 120;
 
-/// With more than so many waiting, the end of a command and the beginning of the next share a tick: whoever says a little
-/// in every tick would fall behind more and more.
+/// With more inputs queued than this, the end of a command and the beginning of the next share a tick: a script that
+/// sends a short command in every tick would fall ever further behind.
 const MAX_BEHIND: usize = 6;
 
-/// A command is never taken to be older than this when its place among others is found, whatever its clock says.
+/// The greatest age of a command for the order of commands, whatever the script's clock says.
 const MAX_AGE_MS: f64 = 250.0;
 
-/// The way from the view to its host: none.
+/// The network path from the view to its host: there is none.
 const PATH: Path = Path { rtt_us: 0, jitter_us: 0, sent: 0, lost: 0, expected: 0, received: 0 };
 
-/// What happens to a script.
+/// An input of a script.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// The script said something.
+    /// The script has sent a message.
     Said(Encoding, &'a [u8]),
-    /// It did not keep to a rule of the connection, which ends.
+    /// The script violated a rule of the connection, which ends.
     Broke(Code, &'a str),
     /// A message from the room.
     Message(Channel, &'a [u8]),
-    /// The room or the server does not want it any more.
+    /// The room or the server has closed the member.
     Closed(&'a str),
-    /// The time of `WakeAt` has come.
+    /// The time of `WakeAt` is reached.
     Timeout,
 }
 
-/// What a script wants. Bytes are in the buffer that was given.
+/// An output of a script. Its bytes are in the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these bytes to the room.
     Send(Channel),
-    /// Say this to the script.
+    /// Send these bytes to the script.
     Say(Encoding),
-    /// End the connection after what has been said.
+    /// End the connection after the messages so far.
     HangUp,
-    /// Nothing more before this time.
+    /// No more output before this time.
     WakeAt(Time),
-    /// Nothing more until something happens.
+    /// No more output until the next input.
     Wait,
 }
 
 /// A script in a room of any game.
 pub trait AnyScript {
-    /// Takes what happened.
+    /// Handles an input.
     fn handle(&mut self, now: Time, input: Input<'_>);
 
-    /// What it wants next.
+    /// The next output.
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output;
 }
 
 /// A command that waits for the next tick.
 struct Waiting<C> {
-    /// When it was made, by our clock in milliseconds as far as can be told.
+    /// The estimated time it was made, by the server's clock in milliseconds.
     made_ms: f64,
     seq: u64,
     command: C,
@@ -91,7 +91,7 @@ struct Waiting<C> {
 
 /// An input that waits for its tick.
 struct Queued<I> {
-    /// None of a command that does nothing: it waits for its turn only.
+    /// `None` for a command without inputs, which only waits for its turn.
     input: Option<I>,
     seq: u64,
     is_first: bool,
@@ -107,24 +107,22 @@ pub struct Script<G: Hosted> {
     encoding: Encoding,
     is_welcome: bool,
     is_over: bool,
-    /// Updates that have been told of.
+    /// The number of updates that the script was told.
     updates: u64,
     showing: Showing,
     waiting: Vec<Waiting<G::Command>>,
     queue: VecDeque<Queued<G::Input>>,
-    /// What the seat did last.
+    /// The seat's last input.
     held: G::Input,
-    /// Commands whose last inputs were handed in, and for which ticks.
+    /// Commands whose last inputs were submitted, and their ticks.
     handed_in: VecDeque<(Tick, u64)>,
     ack_seq: Option<u64>,
-    /// The least difference between our clock and the script's, in milliseconds.
+    /// The least difference between the server's clock and the script's, in milliseconds.
     least_ms: Option<f64>,
-    /// How much more is listened to at once.
-    patience_us: u64,
-    heard_at: Time,
+    messages: TokenBucket,
     said: VecDeque<(Encoding, Vec<u8>)>,
     inputs: Vec<G::Input>,
-    /// What the script was told of who it is.
+    /// The token that the script has.
     token: Option<Token>,
     character: String,
     saved: Option<Tick>,
@@ -135,7 +133,7 @@ impl<G: Hosted> Script<G>
 where
     G::Input: Default,
 {
-    /// A script that asks to take part in a room; as who it was, if it comes back.
+    /// A script that joins a room; with a claim it resumes its seat.
     pub fn new(
         now: Time,
         room: String,
@@ -167,8 +165,7 @@ where
             handed_in: VecDeque::new(),
             ack_seq: None,
             least_ms: None,
-            patience_us: MESSAGE_BURST * MESSAGE_COST_US,
-            heard_at: now,
+            messages: TokenBucket::default(),
             said: VecDeque::new(),
             inputs: Vec::new(),
             token,
@@ -184,7 +181,7 @@ where
         self.said.push_back((self.encoding, bytes));
     }
 
-    /// Says what was wrong, and that is it.
+    /// Sends a fault and ends the connection.
     fn end(&mut self, code: Code, why: &str) {
         if !self.is_over {
             self.say(&Fault::new(code, why));
@@ -192,7 +189,7 @@ where
         }
     }
 
-    /// Whether there is nothing to say now.
+    /// Whether there is nothing to send now.
     fn is_quiet(&self) -> bool {
         self.said.is_empty() || !self.is_welcome && !self.is_over
     }
@@ -203,14 +200,10 @@ where
 
     fn hear(&mut self, encoding: Encoding, bytes: &[u8]) {
         self.encoding = encoding;
-        let passed_us = self.now.micros_since(self.heard_at);
-        self.heard_at = self.now;
-        let patience_us = self.patience_us.saturating_add(passed_us).min(MESSAGE_BURST * MESSAGE_COST_US);
-        let Some(left_us) = patience_us.checked_sub(MESSAGE_COST_US) else {
+        if !self.messages.try_take(self.now, MESSAGES) {
             let why = format!("at most {MESSAGES_PER_SECOND} messages a second are taken");
             return self.end(Code::TooManyMessages, &why);
-        };
-        self.patience_us = left_us;
+        }
         let heard = parse(encoding, bytes).and_then(|incoming| self.take(incoming));
         if let Err(fault) = heard {
             self.say(&fault);
@@ -243,7 +236,7 @@ where
     fn wish(&mut self, wanted: Command) -> Result<(), Fault> {
         let (seq, client_time) = (wanted.seq, wanted.client_time);
         if self.is_welcome && self.view.seat().is_none() {
-            return Err(Fault::new(Code::NotAllowed, "whoever only looks can do nothing").of(seq));
+            return Err(Fault::new(Code::NotAllowed, "a spectator cannot send commands").of(seq));
         }
         let command = command_of(wanted)?;
         let made_ms = self.made_ms(client_time);
@@ -251,7 +244,7 @@ where
         Ok(())
     }
 
-    /// When a command was made, by our clock; never in the future, nor long ago.
+    /// The time a command was made, by the server's clock; never in the future, nor long ago.
     fn made_ms(&mut self, client_ms: Option<f64>) -> f64 {
         let now_ms = self.now_ms();
         let Some(client_ms) = client_ms.filter(|time| time.is_finite()) else { return now_ms };
@@ -260,7 +253,7 @@ where
         (client_ms + least_ms).clamp(now_ms - MAX_AGE_MS, now_ms)
     }
 
-    /// Commands that wait for this tick become inputs, in the order in which they were made (B10).
+    /// Converts the commands that wait for this tick to inputs, in the order in which they were made (B10).
     fn line_up(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by(|a, b| a.made_ms.total_cmp(&b.made_ms).then(a.seq.cmp(&b.seq)));
@@ -288,7 +281,7 @@ where
         self.waiting = waiting;
     }
 
-    /// What the seat does in a tick.
+    /// The seat's input for a tick.
     fn next_input(&mut self, tick: Tick) -> G::Input {
         self.line_up();
         let mut input: Option<G::Input> = None;
@@ -313,12 +306,12 @@ where
         self.held.clone()
     }
 
-    /// Something came from the room.
+    /// Handles a message from the room.
     fn on_message(&mut self, channel: Channel, bytes: &[u8]) {
         if self.view.handle(self.now, view::Input::Message(channel, bytes)).is_err() {
             return self.end(Code::Closed, "the room cannot be understood");
         }
-        // A program decides for itself whether it comes as somebody new.
+        // A script decides itself whether it joins as a new player.
         if let Some(why) = self.view.bad_token().map(ToOwned::to_owned) {
             return self.end(Code::BadToken, &why);
         }
@@ -340,7 +333,7 @@ where
         }
     }
 
-    /// Who the script is, as far as that has changed.
+    /// Sends changes of token, character and stored state.
     fn tell_identity(&mut self) {
         if let Some(token) = self.view.token().filter(|token| self.token != Some(*token)) {
             self.token = Some(token);
@@ -362,7 +355,7 @@ where
         }
     }
 
-    /// Says where the script is, before anything else.
+    /// Sends the welcome, which is the first message.
     fn welcome(&mut self) {
         self.is_welcome = true;
         let answers = std::mem::take(&mut self.said);
@@ -387,7 +380,7 @@ where
         self.said.extend(answers);
     }
 
-    /// Tells of an update and of what happened, if there is anything new.
+    /// Sends an update and events, if there are new ones.
     fn look(&mut self) {
         let updates = self.view.stats().updates;
         if updates > self.updates {
@@ -446,7 +439,7 @@ where
             Input::Message(channel, bytes) => self.on_message(channel, bytes),
             Input::Closed(why) => self.end(Code::Closed, why),
             Input::Timeout => {
-                // It never fails: nothing has come from anybody.
+                // It cannot fail: there is no message.
                 let _ = self.view.handle(self.now, view::Input::Timeout);
             }
         }
@@ -454,7 +447,7 @@ where
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
-            // What it said before it was let in is answered after the welcome.
+            // Messages from before the join are answered after the welcome.
             if let Some((encoding, bytes)) = self.said.pop_front_if(|_| self.is_welcome || self.is_over) {
                 *buf = bytes;
                 return Output::Say(encoding);
@@ -479,14 +472,14 @@ where
     }
 }
 
-/// How a claim is written in a welcome, and in the address of whoever comes back.
+/// A claim as text, for the welcome and for the URL to resume.
 pub fn token_of(claim: Claim) -> String {
     let mut bytes = claim.run.to_be_bytes().to_vec();
     bytes.extend(claim.token);
     to_hex(&bytes)
 }
 
-/// The claim that was written like that.
+/// Parses a claim from that text.
 pub fn claim_of(token: &str) -> Option<Claim> {
     let bytes: [u8; 24] = sametick_wire::hex::from_hex(token)?;
     let (run, token) = bytes.split_first_chunk::<8>()?;

@@ -1,4 +1,4 @@
-//! The scripts of a server: from their connections to their rooms, and back.
+//! The scripts of a server: connects their WebSockets to their rooms.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -34,22 +34,22 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// Whether nobody is there.
+    /// Whether there are no scripts.
     pub fn is_empty(&self) -> bool {
         self.present.is_empty()
     }
 
-    /// When a script wants to be woken.
+    /// The next wake time of a script.
     pub fn wake_at(&self) -> Option<Time> {
         self.present.values().filter_map(|present| present.wake_at).min()
     }
 
-    /// The member of a room that talks over this connection.
+    /// The member that uses this connection.
     pub fn member(&self, key: Key) -> Option<Member> {
         self.members.get(&key).copied()
     }
 
-    /// Lets a script in, which asks for its room next; on these assignment, in the game of a session.
+    /// Admits a script, which joins its room next; with an assignment in the game of a session.
     pub fn come(
         &mut self,
         now: Time,
@@ -74,7 +74,7 @@ impl Scripts {
         Ok(member)
     }
 
-    /// Tells a script why it is not let in.
+    /// Refuses a script with a fault.
     pub fn turn_away(links: &mut Links, key: Key, fault: &Fault) {
         let mut bytes = Vec::new();
         encode(Encoding::Json, fault, &mut bytes);
@@ -82,7 +82,7 @@ impl Scripts {
         links.hang_up(key);
     }
 
-    /// Takes what happens on the connection of a script that was let in.
+    /// Handles an event on the connection of an admitted script.
     pub fn on_raw(&mut self, now: Time, rooms: &mut Rooms, links: &mut Links, key: Key, event: RawEvent) {
         match (event, self.member(key)) {
             (RawEvent::Said(said), Some(member)) => {
@@ -110,7 +110,7 @@ impl Scripts {
         }
     }
 
-    /// Wakes whose time has come.
+    /// Wakes the scripts that are due.
     pub fn on_time(&mut self, now: Time, rooms: &mut Rooms, links: &mut Links) {
         let due = self.present.iter().filter(|(_, present)| present.wake_at.is_some_and(|at| at <= now));
         for member in due.map(|(member, _)| *member).collect::<Vec<_>>() {
@@ -118,7 +118,7 @@ impl Scripts {
         }
     }
 
-    /// Hands over what rooms have for scripts. Returns whether there was anything: the rooms may want something then.
+    /// Passes messages of rooms to scripts. Returns whether there were any: the rooms may have outputs then.
     pub fn deliver(&mut self, now: Time, rooms: &mut Rooms, links: &mut Links) -> bool {
         let mut buf = std::mem::take(&mut self.buf);
         let mut any = false;
@@ -135,10 +135,10 @@ impl Scripts {
         any
     }
 
-    /// Tells everybody that it is over.
+    /// Closes all scripts with a reason.
     pub fn stop(&mut self, rooms: &mut Rooms, links: &mut Links, why: &str) {
         for member in self.present.keys().copied().collect::<Vec<_>>() {
-            // Whoever keeps the time does not take an earlier one.
+            // A state machine ignores a time earlier than its own.
             self.tell(member, Time::ZERO, rooms, links, Input::Closed(why));
         }
     }
@@ -152,7 +152,7 @@ impl Scripts {
         }
     }
 
-    /// Carries out what a script wants.
+    /// Carries out a script's outputs.
     fn drain(&mut self, member: Member, now: Time, rooms: &mut Rooms, links: &mut Links) {
         let Some(present) = self.present.get_mut(&member) else { return };
         let mut bytes = Vec::new();
@@ -171,7 +171,7 @@ impl Scripts {
     }
 }
 
-/// The game that is named, or the only one there is.
+/// The named game, or the only one.
 fn game_of<'a>(games: &'a Games, name: Option<&str>) -> Result<&'a dyn AnyGame, String> {
     let hosted: Vec<&dyn AnyGame> = games.iter().filter(|game| game.room().is_some()).collect();
     let names = || {
@@ -191,7 +191,7 @@ fn game_of<'a>(games: &'a Games, name: Option<&str>) -> Result<&'a dyn AnyGame, 
 }
 
 impl Encoding {
-    /// A frame with what was [encoded](super::envelope::encode).
+    /// A frame with bytes that were [encoded](super::envelope::encode).
     pub fn words(self, bytes: Vec<u8>) -> RawMessage {
         match self {
             Encoding::Json => RawMessage::Text(String::from_utf8(bytes).expect("JSON is text")),

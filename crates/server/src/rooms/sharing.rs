@@ -1,5 +1,5 @@
-//! What rooms share: places, bots and the processor's time. Who has begun a room, how many more they may begin, what its steps cost,
-//! and what its players are told when it is slowed.
+//! Limits per address and shares of processor time: counts rooms and bots of each founder, charges steps, and tells
+//! players when their room is slowed.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -12,20 +12,21 @@ use super::budget::Payer;
 use super::reopening::Past;
 use super::{Door, RoomId, Rooms, Turned};
 
-/// Rooms that one address may have begun, of those that are open: a household or a classroom, but not the server.
+/// The most open rooms that one address may have begun: enough for a household or a classroom, but not the whole
+/// server.
 pub const ROOMS_PER_ADDRESS: usize = 16;
 
-/// Bots that the rooms of one address may have together: one room with as many as a game takes, or many with a few.
+/// The most bots in all rooms of one address: one room with as many as a game allows, or many with a few.
 pub const BOTS_PER_ADDRESS: u64 = 256;
 
-/// Players of a room are told when its speed has changed by so much, and no more often than this.
+/// The least change of speed that players are told, and the least time between two such messages.
 const TELL_STEP_PERCENT: u8 = 10;
 const TELL_EVERY_US: u64 = 1_000_000;
 
-/// While it is slowed they are told again: there may be new ones.
+/// How often players of a slowed room are told again: there may be new ones.
 const TELL_AGAIN_US: u64 = 5_000_000;
 
-/// That rooms are slowed is logged no more often than this.
+/// The least time between log lines about slowed rooms.
 const LOG_EVERY_US: u64 = 10_000_000;
 
 const TOO_MANY_ROOMS: &str =
@@ -34,12 +35,12 @@ const TOO_MANY_BOTS: &str =
     "the rooms of your address have as many bots as they may have together: begin this one with fewer";
 const TOO_SLOW: &str = "the rooms of your address use more of this server's time than their share: wait until one of them is over";
 
-/// How much one address may have. Those of this machine itself may have more.
+/// Limits per address. Loopback addresses are exempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoomLimits {
-    /// Rooms that it has begun.
+    /// Open rooms that the address has begun.
     pub rooms_per_address: usize,
-    /// Bots in these together.
+    /// Bots in all of these.
     pub bots_per_address: u64,
 }
 
@@ -49,31 +50,31 @@ impl Default for RoomLimits {
     }
 }
 
-/// Microseconds, from whenever.
+/// A clock in microseconds, from any origin.
 pub(super) type Clock = Box<dyn Fn() -> u64>;
 
-/// That of this machine.
+/// This machine's clock.
 pub(super) fn machine_clock() -> Clock {
     let began = Instant::now();
     Box::new(move || u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX))
 }
 
-/// Who has begun a room.
+/// The founder of a room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Founder {
-    /// Where they came from; nobody if it was decided elsewhere that there is this room.
+    /// The founder's address; none if the driver decided that the room exists.
     source: Option<IpAddr>,
     bots: u64,
 }
 
 impl Founder {
-    /// Who pays for the room.
+    /// The payer of the room.
     pub fn payer(&self, id: RoomId) -> Payer {
         self.source.map_or(Payer::Itself(id), Payer::Address)
     }
 }
 
-/// What was logged of rooms that are slowed.
+/// State of log lines and messages about slowed rooms.
 #[derive(Default)]
 pub(super) struct Sharing {
     was_slowed: bool,
@@ -81,29 +82,29 @@ pub(super) struct Sharing {
 }
 
 impl Rooms {
-    /// How much one address may have, from now on.
+    /// Sets the limits per address.
     pub fn set_limits(&mut self, limits: RoomLimits) {
         self.limits = limits;
     }
 
-    /// What tells how long a step has taken, in microseconds, in place of this machine's clock: for tests in virtual time.
+    /// Replaces this machine's clock for measuring steps, in microseconds: for tests in virtual time.
     pub fn set_clock(&mut self, clock: impl Fn() -> u64 + 'static) {
         self.clock = Box::new(clock);
     }
 
-    /// Somebody as the one who begins a room with so many bots.
+    /// The founder of a new room with this many bots.
     pub(super) fn founder(&self, door: &Door, bots: u64) -> Founder {
         Founder { source: door.source.filter(|_| door.assignment.is_none()), bots }
     }
 
-    /// How many bots a room has that may go on.
+    /// The number of bots of a stored room.
     pub(super) fn bots_of(&self, past: &Past) -> u64 {
         let Past::Kept(kept) = past else { return 0 };
         let game = self.games.find(&kept.facts.game, kept.facts.build).ok();
         game.and_then(|game| game.room()).map_or(0, |hosting| hosting.bots(&kept.facts.setup))
     }
 
-    /// Whether they may.
+    /// Checks the founder's limits.
     pub(super) fn check_limits(&self, founder: &Founder) -> Result<(), Turned> {
         let Some(source) = founder.source else { return Ok(()) };
         if self.budget.refuses(Payer::Address(source)) {
@@ -123,12 +124,12 @@ impl Rooms {
         Ok(())
     }
 
-    /// What the clock says before something is done for a room.
+    /// The time before work for a room.
     pub(super) fn clock_us(&self) -> u64 {
         (self.clock)()
     }
 
-    /// Something was done since then for a member: their room pays for it.
+    /// Charges the member's room for work since then.
     pub(super) fn charge_member(&mut self, member: Member, began_us: u64) {
         let took_us = (self.clock)().saturating_sub(began_us);
         if let Some(id) = self.doors.get(&member).and_then(|door| door.room) {
@@ -136,7 +137,7 @@ impl Rooms {
         }
     }
 
-    /// A room has been stepped since then.
+    /// Charges a room for a step since then.
     pub(super) fn charge(&mut self, id: RoomId, began_us: u64) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
         let took_us = (self.clock)().saturating_sub(began_us);
@@ -148,7 +149,7 @@ impl Rooms {
         }
     }
 
-    /// Tells players at what speed their room runs, if that has changed.
+    /// Tells players the speed of their room, if it has changed.
     fn tell_paces(&mut self) {
         let mut told: Vec<(Member, u8)> = Vec::new();
         for (id, room) in &mut self.rooms {

@@ -1,4 +1,4 @@
-//! What a script has been shown, and what it has to be told so that it knows what is there now.
+//! Computes the snapshot or delta that a script needs, from what it has been sent.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Serialize for Fields {
 }
 
 impl Fields {
-    /// What is seen of an entity in a zone.
+    /// The visible fields of an entity in a zone.
     pub fn seen(kind: &Kind, zone: u8, slots: &[i32]) -> Fields {
         let is_seen = |name: &str| {
             let field = kind.fields.iter().find(|field| field.name == name);
@@ -28,31 +28,31 @@ impl Fields {
     }
 }
 
-/// What is there to be seen.
+/// The visible state.
 pub struct Sight<'a> {
     /// The entities.
     pub scene: &'a Scene,
-    /// The zones they are in, kind by kind.
+    /// Their zones, by kind.
     pub zones: Vec<Vec<u8>>,
-    /// What only oneself knows.
+    /// The script's private fields, if they have changed.
     pub own: Option<Fields>,
-    /// Who is there.
+    /// The players.
     pub players: Vec<Player>,
 }
 
-/// What has to be told.
+/// The content of the next snapshot.
 pub struct News {
-    /// Whether it is everything.
+    /// Whether it is full or a delta.
     pub mode: Mode,
-    /// Who is there, if that has changed.
+    /// The players, if they have changed.
     pub players: Option<Vec<Player>>,
-    /// What only oneself knows, if that has changed.
+    /// The script's private fields, if they have changed.
     pub own: Option<Option<Fields>>,
-    /// What has changed of each feature.
+    /// The changes of each feature.
     pub features: BTreeMap<&'static str, Feature<Fields>>,
 }
 
-/// What has been told.
+/// The state that the script knows.
 #[derive(Default)]
 pub struct Showing {
     told: Option<Told>,
@@ -66,12 +66,12 @@ struct Told {
 }
 
 impl Showing {
-    /// Everything is told again next time.
+    /// Makes the next snapshot a full one.
     pub fn forget(&mut self) {
         self.told = None;
     }
 
-    /// What has to be told of this. From then on it has been.
+    /// Returns the next snapshot of this state, and notes it as sent.
     pub fn tell(&mut self, sight: Sight<'_>) -> News {
         let Sight { scene, zones, own, players } = sight;
         let mode = if self.told.is_some() { Mode::Delta } else { Mode::Full };
@@ -101,7 +101,7 @@ impl Showing {
     }
 }
 
-/// Notes what is new, has changed or is gone.
+/// Collects new, changed and removed entities.
 fn compare(
     kind: &Kind,
     rows: &[(u32, u8, &[i32])],
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_everything_and_the_others_are_what_has_changed() {
+    fn the_first_snapshot_is_full_and_later_ones_are_deltas() {
         let mut showing = Showing::default();
         let full = tell(&mut showing, &[(3, 0, 1), (5, 1, 2)], Some(1), &["ada"]);
         assert_eq!(

@@ -1,28 +1,28 @@
-//! How long things took lately: counted, not kept.
+//! Recent durations as a histogram.
 
 use std::time::Duration;
 
 use sametick_sim::Time;
 use serde::Serialize;
 
-/// Times are forgotten after this long, twice over: what is told is of the last half minute at least, and of a minute at
-/// most.
+/// The length of a span. Results cover the present and the previous span: at least the last half minute and at most a
+/// minute.
 const SPAN_US: u64 = 30_000_000;
 
-/// A power of two is split into so many parts: what is told is at most an eighth too long.
+/// Each power of two is split into this many buckets (as a logarithm): results are at most an eighth too long.
 const PARTS_LOG2: u32 = 3;
 
-/// Enough for times of up to a minute.
+/// The number of buckets, enough for times of up to a minute.
 const COUNTS: usize = 24 << PARTS_LOG2;
 
-/// How long ticks took lately, in microseconds. At most an eighth too long; the longest is exact.
+/// Percentiles of recent tick times, in microseconds. At most an eighth too long; the longest is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// How many there were.
+    /// The number of ticks.
     pub ticks: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50_us: u64,
-    /// Of a hundred, one took longer.
+    /// The 99th percentile.
     pub p99_us: u64,
     /// The longest.
     pub max_us: u64,
@@ -36,10 +36,10 @@ struct Span {
 
 const EMPTY: Span = Span { counts: [0; COUNTS], max_us: 0 };
 
-/// How long ticks took lately: a few counters.
+/// Histogram of recent tick times.
 #[derive(Clone)]
 pub struct TickTimes {
-    /// The present span, and the one before.
+    /// The present span and the previous one.
     spans: [Span; 2],
     began: Time,
 }
@@ -51,7 +51,7 @@ impl Default for TickTimes {
 }
 
 impl TickTimes {
-    /// One that ended now took so long.
+    /// Adds the time of a tick that ended now.
     pub fn add(&mut self, now: Time, took: Duration) {
         if now.micros_since(self.began) >= SPAN_US {
             self.began = now;
@@ -64,7 +64,7 @@ impl TickTimes {
         span.max_us = span.max_us.max(took_us);
     }
 
-    /// How long they took lately.
+    /// The recent times.
     pub fn lately(&self) -> Times {
         let [now, before] = &self.spans;
         let count = |place: usize| u64::from(now.counts[place]) + u64::from(before.counts[place]);
@@ -81,7 +81,7 @@ impl TickTimes {
     }
 }
 
-/// Where a time is counted: by its leading bit and those right behind it.
+/// The bucket of a time, by its leading bit and the next bits.
 fn place_of(time_us: u64) -> usize {
     let log2 = time_us.max(1).ilog2();
     let Some(shift) = log2.checked_sub(PARTS_LOG2) else { return time_us as usize };
@@ -89,7 +89,7 @@ fn place_of(time_us: u64) -> usize {
     place.min(COUNTS - 1)
 }
 
-/// The longest time that is counted there.
+/// The longest time of a bucket.
 fn longest_in(place: usize) -> u64 {
     let Some(shift) = (place >> PARTS_LOG2).checked_sub(1) else { return place as u64 };
     let part = (place & ((1 << PARTS_LOG2) - 1)) as u64 + (1 << PARTS_LOG2);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_time_is_counted_where_it_is_at_most_an_eighth_too_long() {
+    fn buckets_are_at_most_an_eighth_too_long() {
         for time_us in (0..5_000).chain((1..200).map(|step| step * step * step)) {
             let longest = longest_in(place_of(time_us));
             assert!(time_us <= longest && longest <= time_us + time_us / 8, "{time_us}: {longest}");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_last_minute() {
+    fn percentiles_cover_the_last_minute() {
         let mut times = TickTimes::default();
         let add = |times: &mut TickTimes, second: u64, us| {
             times.add(Time::from_micros(second * 1_000_000), Duration::from_micros(us));

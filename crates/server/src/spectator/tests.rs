@@ -1,4 +1,4 @@
-//! A relay, somebody who sits there and does nothing, and whoever plays along.
+//! Tests of the spectator with a relay and one idle player.
 
 use postcard_schema::Schema;
 use sametick_lockstep::assignment::SeatAssignment;
@@ -59,7 +59,7 @@ struct Stage {
     follower: Spectator,
     now: Time,
     key: SessionKey,
-    /// What is found, once it is looked for.
+    /// The result of a search for a stored session.
     found: Option<Kept>,
     begun: Option<Facts>,
     rows: Vec<Inputs<Opaque>>,
@@ -135,7 +135,7 @@ impl Stage {
         self.told.extend(std::iter::from_fn(|| self.follower.poll()));
     }
 
-    /// Until something is told, or so many ticks have passed.
+    /// Runs until the end of a game is reported, or for this many ticks.
     fn run(&mut self, ticks: u64) {
         for _ in 0..ticks {
             if self.told.is_empty() {
@@ -150,7 +150,7 @@ impl Stage {
     }
 }
 
-/// What a game comes to with these inputs.
+/// The state hash of a replay of the session.
 fn replayed(stage: &Stage) -> StateHash {
     let facts = stage.begun.as_ref().unwrap();
     let games = known();
@@ -164,7 +164,7 @@ fn replayed(stage: &Stage) -> StateHash {
 }
 
 #[test]
-fn how_it_ends_is_told_once() {
+fn an_outcome_is_reported_once() {
     let mut stage = Stage::new::<Pong>(None);
     stage.come::<Pong>(1, true);
     stage.run(60);
@@ -180,7 +180,7 @@ fn how_it_ends_is_told_once() {
 }
 
 #[test]
-fn a_session_that_is_taken_up_again_is_played_to_where_it_was() {
+fn a_resumed_session_is_replayed_to_its_last_tick() {
     let mut first = Stage::new::<Pong>(None);
     first.come::<Pong>(1, true);
     first.run(1_500);
@@ -196,7 +196,7 @@ fn a_session_that_is_taken_up_again_is_played_to_where_it_was() {
 }
 
 #[test]
-fn a_game_that_fails_is_told_once() {
+fn a_crash_is_reported_once() {
     let mut stage = Stage::new::<Brittle>(None);
     stage.come::<Brittle>(1, true);
     stage.run(200);
@@ -204,7 +204,7 @@ fn a_game_that_fails_is_told_once() {
     stage.told.clear();
     stage.run(200);
     assert_eq!(stage.told, []);
-    // The next of its name is another one.
+    // The next session of that name is another one.
     stage.handle(Input::End(stage.key.clone(), "it has failed"));
     stage.come::<Brittle>(2, true);
     stage.run(200);
@@ -212,7 +212,7 @@ fn a_game_that_fails_is_told_once() {
 }
 
 #[test]
-fn nobody_plays_along_without_assignment() {
+fn sessions_without_assignment_are_not_followed() {
     let mut stage = Stage::new::<Brittle>(None);
     stage.come::<Brittle>(1, false);
     stage.run(200);

@@ -1,4 +1,4 @@
-//! The hosts that `sametick up` starts: as it was told itself.
+//! The hosts that `sametick up` starts, with settings derived from its own.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ use crate::gateway::lists::Lists;
 use crate::gateway::processes::Launch;
 
 impl Settings {
-    /// The gateway of these settings. A gateway alone starts hosts only if it is told which ports they may have.
+    /// The gateway of these settings. A gateway alone starts hosts only if the settings name their ports.
     pub(super) fn gatewaying<'a>(
         &self,
         role: Role,

@@ -1,5 +1,5 @@
-//! What `sametick up` can be told, on the command line or in a file: the same names, the same values, and the command line
-//! has the last word.
+//! Settings of `sametick up`, from the command line or a file: both have the same names and values, and the command
+//! line overrides the file.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -22,27 +22,27 @@ use crate::listen::{Doors, Port, Web};
 use crate::rooms::RoomLimits;
 use crate::serve::RelayOptions;
 
-/// Where pages are unless told otherwise.
+/// The default address of pages.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT);
 const DEFAULT_PORT: u16 = 8080;
 
-/// Where native players are unless told otherwise.
+/// The default UDP port of native players.
 const DEFAULT_UDP: u16 = 7777;
 const DEFAULT_QUIC: u16 = 7778;
 
-/// For how many days a token is good after it was last used, unless told otherwise.
+/// For how many days a token is valid after its last use, by default.
 pub(super) const DEFAULT_TOKEN_DAYS: u64 = 30;
 
-/// How often the database of players is backed up, unless told otherwise: what a lost file takes is at most this much.
+/// How often the database of players is backed up by default; a lost file loses at most this much.
 pub(super) const DEFAULT_BACKUP_MINUTES: u64 = 10;
 
-/// Where things are kept unless told otherwise.
+/// The default data folder.
 const DEFAULT_DATA: &str = "sametick-data";
 
-/// What `sametick up` takes.
+/// The arguments of `sametick up`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct UpArgs {
-    /// Read settings from this file, in TOML, under the names of these options. What is said here goes before
+    /// Read settings from this file, in TOML, under the names of these options. The command line overrides it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
@@ -85,8 +85,9 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
 
-    /// A page's origin that may connect besides those of this server, such as `https://example.org`; more than one may be
-    /// given. Its name is a name of this server, too: it answers to no others than addresses and names of this machine
+    /// A page's origin that may connect besides those of this server, such as `https://example.org`; more than one may
+    /// be given. Its name is a name of this server, too: it answers to no others than addresses and names of this
+    /// machine
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub origin: Vec<String>,
 
@@ -98,7 +99,7 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
-    /// For how many seconds the seat of somebody who was cut off waits for them [default: 60]
+    /// For how many seconds the seat of a disconnected player is reserved [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub hold: Option<u64>,
 
@@ -129,8 +130,8 @@ pub struct Settings {
     #[command(flatten)]
     pub(super) hosts: HostsArgs,
 
-    /// A proxy stands before the pages' port: believe what it says of who asks (X-Forwarded-For) and for which host
-    /// (X-Forwarded-Host). Only where nobody else reaches the port
+    /// A proxy stands before the pages' port: trust its headers about the client's address (X-Forwarded-For) and the
+    /// host (X-Forwarded-Host). Only if nobody else can reach the port
     #[arg(long)]
     pub behind_proxy: bool,
 
@@ -154,28 +155,28 @@ fn origin(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Why settings cannot be used. Each says what to do.
+/// Why settings cannot be used. Each error says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// The file cannot be read.
     #[error("the configuration {} cannot be read: {error}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// Something in the file is wrong.
+    /// A setting in the file is wrong.
     #[error("{} line {line}: {why}", path.display())]
     Line {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The line.
         line: usize,
         /// What is wrong, and what is allowed.
         why: String,
     },
-    /// Half a certificate.
+    /// A certificate without its key, or a key without its certificate.
     #[error("--tls-cert and --tls-key go together: name a file for {missing} as well")]
     HalfCertificate {
         /// What is missing.
@@ -184,7 +185,7 @@ pub enum SettingsError {
 }
 
 impl UpArgs {
-    /// The settings of the file, if there is one, below those of the command line.
+    /// The settings of the command line, with those of the file, if there is one, as defaults.
     pub fn settings(&self) -> Result<Settings, SettingsError> {
         let file = self.config.as_deref().map_or(Ok(Settings::default()), Settings::read)?;
         let settings = self.settings.clone().over(file);
@@ -196,7 +197,7 @@ impl UpArgs {
     }
 }
 
-/// The settings as a command of their own, so that a value in a file is read as one on the command line is.
+/// The settings as a command of their own, so that a value in a file is parsed as on the command line.
 #[derive(Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct Alone {
@@ -215,7 +216,7 @@ impl Settings {
         })
     }
 
-    /// Reads the text of a file, or says where it is wrong and how.
+    /// Parses the text of a file. The error has the line and the reason.
     fn parse(text: &str) -> Result<Settings, (usize, String)> {
         let table = DeTable::parse(text).map_err(|error| {
             let why = error.message().lines().collect::<Vec<_>>().join(", ");
@@ -224,7 +225,7 @@ impl Settings {
         Settings::default().with(table.get_ref(), None)
     }
 
-    /// These, and before them those of a table: of the file, or of a section in it.
+    /// These settings, overridden by those of a table: of the file, or of a section in it.
     fn with(mut self, table: &DeTable<'_>, section: Option<&str>) -> Result<Settings, (usize, String)> {
         for (key, value) in table {
             let name = key.get_ref().as_ref();
@@ -238,7 +239,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// These, and the others where these say nothing.
+    /// These settings, with the others as defaults.
     fn over(self, below: Settings) -> Settings {
         let origin = if self.origin.is_empty() { below.origin } else { self.origin };
         let keeper = if self.relay.keeper.is_empty() { below.relay.keeper } else { self.relay.keeper };
@@ -273,7 +274,7 @@ impl Settings {
         }
     }
 
-    /// How much one address may have of rooms.
+    /// The limits of rooms per address.
     pub(super) fn room_limits(&self) -> RoomLimits {
         let usual = RoomLimits::default();
         RoomLimits {
@@ -290,12 +291,12 @@ impl Settings {
         any_if_zero(self.sessions_per_address.unwrap_or(SESSIONS_PER_ADDRESS))
     }
 
-    /// Where things are kept.
+    /// The data folder.
     pub fn data(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| DEFAULT_DATA.into())
     }
 
-    /// What these settings open.
+    /// The ports that these settings open.
     pub fn doors(&self) -> Doors {
         let listen = self.listen.unwrap_or(DEFAULT_LISTEN);
         Doors {
@@ -314,10 +315,10 @@ impl Settings {
         }
     }
 
-    /// As a file: every setting with what it means; those that have their default are commented out.
+    /// The settings as a file: each with its explanation; those that have their default are commented out.
     pub fn to_file(&self) -> String {
         let mut text =
-            String::from("# Settings of `sametick up --config FILE`. The command line goes before.\n");
+            String::from("# Settings of `sametick up --config FILE`. The command line overrides them.\n");
         let mut section = None;
         for argument in Alone::command().get_arguments() {
             let Some(name) = argument.get_long() else { continue };
@@ -335,7 +336,7 @@ impl Settings {
         text
     }
 
-    /// A setting as it stands in a file, if it is given.
+    /// The value of a setting as it is written in a file, if it is given.
     fn value(&self, name: &str) -> Option<String> {
         let quoted = |text: String| toml::Value::String(text).to_string();
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(path.display().to_string()));
@@ -381,12 +382,12 @@ impl Settings {
     }
 }
 
-/// A limit as it is given on the command line: 0 is none.
+/// A limit as given on the command line: 0 means no limit.
 pub(crate) fn any_if_zero(limit: usize) -> usize {
     if limit == 0 { usize::MAX } else { limit }
 }
 
-/// What a setting that is not given would look like: its default if it has one.
+/// An example line for a setting that is not given: its default if it has one.
 fn example(name: &str) -> String {
     match name {
         "listen" => format!("\"{DEFAULT_LISTEN}\""),
@@ -414,12 +415,12 @@ fn example(name: &str) -> String {
     }
 }
 
-/// The section of a file that a setting stands in.
+/// The section of the file that a setting belongs to.
 fn section_of(name: &str) -> Option<&'static str> {
     IdentityArgs::default().value(name).map(|_| SECTION)
 }
 
-/// Reads one setting of a file as the command line does.
+/// Parses one setting of a file as the command line does.
 fn one_setting(section: Option<&str>, name: &str, value: &DeValue<'_>) -> Result<Settings, String> {
     let command = Alone::command();
     let all = command.get_arguments().filter_map(clap::Arg::get_long);
@@ -449,7 +450,7 @@ fn one_setting(section: Option<&str>, name: &str, value: &DeValue<'_>) -> Result
     }
 }
 
-/// What the standard library says of numbers, for people.
+/// Rewords the standard library's errors about numbers.
 fn in_words(why: &str) -> &str {
     match why {
         "invalid digit found in string" | "cannot parse integer from empty string" => {
@@ -461,7 +462,7 @@ fn in_words(why: &str) -> &str {
     }
 }
 
-/// A value as it would stand on the command line; several for a list. `None` if it could not.
+/// A value as it would be on the command line; several for a list. `None` if it has no such form.
 fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
     match value {
         DeValue::String(text) => Some(vec![text.to_string()]),
@@ -479,7 +480,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_what_the_command_line_does() {
+    fn a_file_sets_what_the_command_line_does() {
         let text = "listen = '0.0.0.0'\nudp = 'off'\nquic = 9000\norigin = ['https://a.example', 'http://b:1']\n\
                     behind-proxy = true\ndata = 'here'\nticks-per-packet = 2\n";
         let settings = Settings::parse(text).unwrap();
@@ -495,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_what_is_read() {
+    fn printed_settings_are_read_back_unchanged() {
         let printed = Settings::default().to_file();
         assert!(Settings::parse(&printed).unwrap().to_file() == printed, "{printed}");
         let text = "listen = '[::1]:9'\nudp = 'off'\norigin = 'https://a.example'\ntls-key = 'a\"b'\ntrace = 't'\n\
@@ -507,7 +508,7 @@ mod tests {
             assert!(printed.lines().any(|printed| printed.starts_with(line)), "{line}: {printed}");
         }
         assert_eq!(Settings::parse(&printed).unwrap().to_file(), printed);
-        // Every line that is commented out is a good example.
+        // Every line that is commented out is a valid example.
         let defaults = Settings::default().to_file();
         let is_example = |line: &&str| line.contains(" = ") || line.starts_with('[');
         let examples: String = { defaults.lines() }
@@ -520,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_is_allowed() {
+    fn an_error_names_the_setting_and_the_allowed_values() {
         for (text, at, why) in [
             ("udp = 1\nudo = 7", 8, "there is no setting \"udo\"; there are listen, udp, quic, wt, data, "),
             ("udp = 'x'", 0, "udp cannot be x: a port is a number up to 65535, or \"off\""),

@@ -1,9 +1,9 @@
-//! Attacks that once filled the server's memory, its disk or its journal of used proofs, at the size they had then; with
+//! Attacks that once filled the server's memory, its disk or its journal of used proofs, at their original size; with
 //! `cargo xtask long attacks`, at ten times that size.
 //!
-//! One function an attack: it is given the server and returns how many bytes it has sent. A [`Stage`] has two players who
-//! play over UDP meanwhile, and says afterwards what the attack has cost: omissions, memory, bytes of log, and whether
-//! new players get in on every transport.
+//! Each attack is a function that takes the server and returns how many bytes it has sent. In a [`Stage`] two players
+//! play over UDP meanwhile; it measures what the attack has cost: omissions, memory, bytes of log, and whether new
+//! players can join on every transport.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use crate::doors::hello;
 use crate::process::{Folder, command, run};
 use crate::web::{IN_VAIN, Up};
 
-/// What a server may take above what it has before anybody comes.
+/// How much memory a server may use above what it has before the attack.
 const MEMORY_KB: u64 = 100 << 10;
 
 /// For how long players play in the test command, and how long an attack goes on meanwhile.
 const PLAY_S: u64 = 6;
 
-/// How many times the size that an attack had when it was found.
+/// The factor on an attack's original size.
 fn times() -> usize {
     std::env::var("SAMETICK_ATTACK_TIMES").map_or(1, |times| times.parse().expect("a number of times"))
 }
@@ -49,14 +49,14 @@ fn attack_for() -> Duration {
     Duration::from_secs(play_s() - 2)
 }
 
-/// A server, and what it has before it is attacked.
+/// A server, and its memory and log before the attack.
 struct Stage {
     up: Up,
     folder: Folder,
     memory_kb: u64,
 }
 
-/// What an attack has cost.
+/// The cost of an attack.
 #[derive(Debug)]
 struct Cost {
     sent: u64,
@@ -70,13 +70,13 @@ impl Stage {
     fn start() -> Stage {
         let folder = Folder::new();
         let up = Up::start(&folder, &["--host-ports", "off"], None);
-        // What it needs for pages and its first players is not an attack's doing.
+        // Memory for pages and the first players does not count as the attack's.
         get_in(&up);
         let memory_kb = memory_of(&up, "VmRSS");
         Stage { up, folder, memory_kb }
     }
 
-    /// Attacks while two play. A long run says first what play is like without an attack.
+    /// Attacks while two players play. A long run first measures play without an attack.
     fn attack(&self, name: &str, attack: impl FnOnce(&Up) -> u64) -> Cost {
         if times() > 1 {
             self.measure("nothing", |_| 0);
@@ -111,10 +111,11 @@ impl Stage {
     fn assert_held(&self, cost: &Cost) {
         get_in(&self.up);
         assert!(cost.memory_kb < MEMORY_KB, "memory: {cost:?}");
-        // A few who do nothing but come and go are logged with more than they send; ten times as many are not.
+        // A few clients that only connect and disconnect are logged with more bytes than they send; ten times as many
+        // are not.
         let few = if times() > 1 { 0 } else { 64 << 10 };
         assert!(cost.logged < cost.sent.max(few), "log: {cost:?}");
-        // A machine that also does other things may be late now and then.
+        // A busy machine may be late now and then.
         assert!(cost.ticks >= 2 * (play_s() - 2) * 60 && cost.omissions <= cost.ticks / 10, "play: {cost:?}");
     }
 }
@@ -134,7 +135,7 @@ fn bots(url: &str, session: &str, seconds: u64) -> Value {
     serde_json::from_slice(&bots.stdout).unwrap_or_else(|_| panic!("{url}: {bots:?}"))
 }
 
-/// Asserts that new players get in on every transport.
+/// Asserts that new players can join on every transport.
 fn get_in(up: &Up) {
     let urls = [up.native("udp"), up.native("quic"), format!("ws://{}", up.addr)];
     std::thread::scope(|scope| {
@@ -155,8 +156,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// First packets of QUIC from one socket, with connection ids that anybody can make for a server without a passphrase, and
-/// nothing behind them. They could as well claim to come from any address.
+/// Sends first packets of QUIC from one socket, with connection ids that any client can make for a server without a
+/// passphrase, and nothing after them. They could as well claim to come from any address.
 fn initials(up: &Up) -> u64 {
     let to = port_of(&up.native("quic"));
     let socket = UdpSocket::bind("127.0.0.2:0").unwrap();
@@ -167,7 +168,7 @@ fn initials(up: &Up) -> u64 {
         packet[6..26].copy_from_slice(&AccessKey::open().connection_id(unix_seconds(), random()));
         packet[26..30].copy_from_slice(&[0, 0, 0x44, 0x90]);
         sent += socket.send_to(&packet, to).unwrap_or(0) as u64;
-        // As fast as the server reads, or most of them would never reach it.
+        // As fast as the server reads, otherwise most of them would never reach it.
         if number % 64 == 0 {
             std::thread::sleep(Duration::from_micros(500));
         }
@@ -176,7 +177,7 @@ fn initials(up: &Up) -> u64 {
 }
 
 #[test]
-fn first_packets_without_a_handshake_lock_nobody_out() {
+fn first_packets_without_a_handshake_lock_no_player_out() {
     let stage = Stage::start();
     let cost = stage.attack("initials", initials);
     stage.assert_held(&cost);
@@ -186,7 +187,7 @@ fn first_packets_without_a_handshake_lock_nobody_out() {
 }
 
 #[test]
-fn used_proofs_of_yesterday_lock_nobody_out() {
+fn used_proofs_of_yesterday_lock_no_player_out() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.path().join("sametick-data")).unwrap();
     let yesterday = unix_seconds() - 86_400;
@@ -198,7 +199,7 @@ fn used_proofs_of_yesterday_lock_nobody_out() {
     assert!(std::fs::metadata(folder.path().join("sametick-data/used-proofs")).unwrap().len() < 1_000);
 }
 
-/// A WebSocket that has said hello.
+/// Opens a WebSocket and sends the hello.
 async fn link(to: SocketAddr) -> Option<WebSocketStream<TcpStream>> {
     let stream = TcpStream::connect(to).await.ok()?;
     let (mut socket, _) = tokio_tungstenite::client_async(format!("ws://{to}/ws"), stream).await.ok()?;
@@ -206,7 +207,7 @@ async fn link(to: SocketAddr) -> Option<WebSocketStream<TcpStream>> {
     socket.next().await?.ok()?.is_binary().then_some(socket)
 }
 
-/// Four messages that never end, one a channel.
+/// Four messages that never end, one for each channel.
 fn unfinished(chunk: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for channel in [Channel::Control, Channel::Chat, Channel::Diagnostics, Channel::Chunks] {
@@ -221,7 +222,7 @@ fn unfinished(chunk: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes until the server has enough, or time is up.
+/// Writes until the server closes the connection, or time is up.
 async fn hoard(socket: Option<WebSocketStream<TcpStream>>, until: Instant) -> u64 {
     let Some(mut socket) = socket else { return 0 };
     let mut sent = 0;
@@ -239,13 +240,13 @@ async fn hoard(socket: Option<WebSocketStream<TcpStream>>, until: Instant) -> u6
     sent
 }
 
-/// Links that never join, each with four messages of 16 MiB that never end.
+/// Opens links that never join, each with four messages of 16 MiB that never end.
 fn hoards(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
     sum_of((0..30 * times()).map(|_| async move { hoard(link(to).await, until).await }))
 }
 
-/// Runs them all at once. Returns how many bytes they have sent together.
+/// Runs all links at once. Returns how many bytes they have sent together.
 fn sum_of(links: impl Iterator<Item = impl Future<Output = u64> + Send + 'static>) -> u64 {
     block_on(async move {
         let links: Vec<_> = links.map(tokio::spawn).collect();
@@ -320,7 +321,7 @@ async fn joined(to: SocketAddr, session: String) -> Option<(WebSocketStream<TcpS
     Some((socket?, sent))
 }
 
-/// Players, each with four messages of 16 MiB that never end.
+/// Joins players, each with four messages of 16 MiB that never end.
 fn joined_hoards(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
     let links = (0..20 * times()).map(|number| async move {
@@ -338,7 +339,7 @@ fn messages_of_players_without_an_end_take_no_memory() {
     stage.assert_held(&cost);
 }
 
-/// Players who read nothing, while the server has more and more for them.
+/// Joins players who read nothing, while the server has more and more to send.
 fn deaf_watchers(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
     let got_in = Arc::new(AtomicUsize::new(0));
@@ -359,13 +360,14 @@ fn deaf_watchers(up: &Up) -> u64 {
 }
 
 #[test]
-fn players_who_do_not_listen_take_no_memory() {
+fn players_who_do_not_read_take_no_memory() {
     let stage = Stage::start();
     let cost = stage.attack("players who do not listen", deaf_watchers);
     stage.assert_held(&cost);
 }
 
-/// Empty control messages, thousands in each message of the socket, on links that are closed after the first of them.
+/// Sends empty control messages, thousands in each message of the socket, on links that are closed after the first of
+/// them.
 fn empty_messages(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
     let mut bytes = Vec::new();
@@ -378,7 +380,7 @@ fn empty_messages(up: &Up) -> u64 {
         let mut sent = 0;
         while Instant::now() < until && sent < most {
             let Some(mut socket) = link(to).await else { continue };
-            // As much as the socket takes before the server's close is read.
+            // As much as the socket accepts before the server's close is read.
             for _ in 0..40 {
                 if socket.feed(Message::binary(bytes.clone())).await.is_err() {
                     break;
@@ -400,7 +402,8 @@ fn empty_messages_make_no_log() {
     assert!(cost.logged < cost.sent / 20, "{cost:?}");
 }
 
-/// First packets of UDP, each from an address of its own, that nothing follows: on this machine they need not be made up.
+/// Sends first packets of UDP, each from an address of its own, and nothing after them: all loopback addresses are
+/// usable.
 fn first_packets(up: &Up) -> u64 {
     let to = port_of(&up.native("udp"));
     let psk = Psk::new(&AccessKey::open());
@@ -426,7 +429,7 @@ fn first_packets_of_many_addresses_leave_nothing() {
     assert!(!log.contains("attacker"), "nobody has come: {log}");
 }
 
-/// What a server answers to a request with these headers: its status and the rest.
+/// Sends a request with these headers; returns the status and the rest of the answer.
 pub fn asked(to: SocketAddr, path: &str, headers: &str) -> (u16, String) {
     let mut stream = std::net::TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(IN_VAIN)).unwrap();
@@ -446,7 +449,7 @@ const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocke
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 const CLOSE: &str = "Connection: close\r\n";
 
-/// Every way in over HTTP: pages, API, links, scripts, the lobby.
+/// Every path over HTTP: pages, API, links, scripts, the lobby.
 const WAYS: [(&str, &str); 5] = [
     ("/", CLOSE),
     ("/api/server", CLOSE),
@@ -482,7 +485,8 @@ fn behind_a_proxy_the_name_of_origin_passes() {
     let args = ["--host-ports", "off", "--behind-proxy", "--origin", "https://play.example.org"];
     let up = Up::start(&folder, &args, None);
     for (path, kind) in WAYS {
-        // As the nginx of docs/operations.md asks, and as one does that names the host elsewhere.
+        // Headers as the nginx of docs/operations.md sends them, and as a proxy does that names the host in another
+        // header.
         let nginx =
             "Host: play.example.org\r\nOrigin: https://play.example.org\r\nX-Forwarded-For: 203.0.113.9\r\n";
         let other = "Host: 127.0.0.1:8080\r\nOrigin: https://play.example.org\r\nX-Forwarded-Host: play.example.org\r\n";

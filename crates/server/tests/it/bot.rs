@@ -42,7 +42,7 @@ fn players_agree_on_a_bad_network() {
 }
 
 #[test]
-fn a_full_session_and_a_ping_are_turned_down_with_a_reason() {
+fn a_full_session_and_a_ping_are_refused_with_a_reason() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &[], None);
     let output = run(&mut command(&["ping", relay.url("udp")]));
@@ -50,7 +50,7 @@ fn a_full_session_and_a_ping_are_turned_down_with_a_reason() {
     assert!(!output.status.success() && err.contains("this is a relay: join a session"), "{err}");
     let url = relay.url("udp").to_owned();
     let first = std::thread::spawn(move || play(&url, "den", &["--count", "2", "--seconds", "3"]));
-    // The second pair comes while the first is there, or finds the session free: both are asked until one is refused.
+    // The second pair joins while the first is there, or finds the session free: the test repeats until one is refused.
     let refused = (0..20).any(|_| {
         let (ok, report) = play(relay.url("udp"), "den", &["--count", "2", "--seconds", "1"]);
         !ok && report.as_str().is_some_and(|text| text.contains("the session is full"))

@@ -1,4 +1,4 @@
-//! `sametick check`: right games pass, wrong ones are found out, with the tick and the fields.
+//! Tests of `sametick check`: deterministic games pass, others fail with the tick and the fields.
 
 use sametick::check::{CheckError, CheckPlan, Failure, check_game};
 
@@ -15,7 +15,7 @@ fn check(name: &str, seed: u64) -> Option<Box<Failure>> {
 }
 
 #[test]
-fn right_games_pass() {
+fn deterministic_games_pass() {
     for seed in 0..4 {
         for name in ["slow", "pong"] {
             let failure = check(name, seed);
@@ -25,22 +25,22 @@ fn right_games_pass() {
 }
 
 #[test]
-fn a_field_that_is_not_serialised_is_named_before_it_matters() {
+fn an_unserialised_field_is_found_before_it_has_an_effect() {
     let failure = check("faulty", 1).unwrap();
-    // What it hides shows in its 50th step; that it is not serialised is known before the first.
+    // The hidden field has an effect in the 50th step; that it is not serialised is found before the first.
     assert_eq!((failure.tick.0, failure.seed), (0, 1), "{failure:?}");
     assert!(failure.what.starts_with("the state has fields that are not serialised: hidden."), "{failure:?}");
 }
 
 #[test]
-fn something_outside_the_state_is_found() {
+fn state_outside_the_state_is_found() {
     let failure = check("leaky", 2).unwrap();
     assert!(failure.what.contains("step() depends on something outside the state"), "{failure:?}");
     assert_eq!(failure.differences[0].path, "seen");
 }
 
 #[test]
-fn something_that_only_shows_on_another_thread_is_found() {
+fn a_difference_between_threads_is_found() {
     let failure = check("threaded", 3).unwrap();
     assert!(failure.tick.0 == 40 && failure.what.contains("two threads"), "{failure:?}");
 }

@@ -1,5 +1,5 @@
-//! Sessions in storage that speaks S3, by the commands that people type: brought there by a relay, listed, fetched, replayed and
-//! deleted, whatever goes wrong on the way.
+//! Tests of sessions in S3-compatible storage, with the user's commands: uploaded by a relay, listed, fetched, replayed
+//! and deleted, with failures on the way.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,19 +12,19 @@ use crate::log::text;
 use crate::process::{Folder, Server, command, run};
 use crate::stand::{Stand, Wrongs};
 
-/// So much was played before the server is stopped.
+/// So many ticks are played before the server is stopped.
 const PLAYED_TICKS: u64 = 360;
 
-/// A command that asks a storage which fails is repeated so often at most.
+/// How often a command is repeated at most on a storage that fails.
 const TRIES: usize = 200;
 
-/// So often a stop may have too little time for a storage that fails.
+/// How often a stop may run out of time on a storage that fails.
 const STOPS: u64 = 4;
 
 /// A stop waits for a store for ten seconds. Machines may be busy.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// A storage for as long as this lives.
+/// A storage that runs for as long as this lives.
 pub struct Cloud {
     pub stand: Stand,
     _runtime: tokio::runtime::Runtime,
@@ -38,7 +38,7 @@ impl Cloud {
         Cloud { stand, _runtime: runtime }
     }
 
-    /// The place of a session in it, as it is typed.
+    /// The place of a session in it, as an argument.
     fn session(&self, build: &str, id: &str) -> String {
         self.stand.place().replace('?', &format!("/sessions/{build}/{id}?"))
     }
@@ -48,7 +48,7 @@ fn ask(args: &[&str]) -> Output {
     run(command(args).envs(Stand::environment()))
 }
 
-/// Asks until there is an answer. What is said before is a sentence.
+/// Repeats a command until it succeeds. Every error on the way must be a sentence.
 fn answer(args: &[&str]) -> String {
     for _ in 0..TRIES {
         let output = ask(args);
@@ -65,7 +65,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&answer(&[args, &["--json"]].concat())).unwrap()
 }
 
-/// What is known of the one session in a data folder.
+/// The details of the one session in a data folder.
 fn local(data: &Path) -> Value {
     let listed = json(&["sessions", "list", "--store", text(data)]);
     let Some(id) = listed["sessions"][0]["id"].as_str() else { return Value::Null };
@@ -73,8 +73,8 @@ fn local(data: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
-/// Two bots play for some seconds on a relay with this store, which is then stopped. Returns what it logged, how long it took to stop,
-/// and what is known of the session in its data folder.
+/// Two bots play for some seconds on a relay with this store, which is then stopped. Returns its log, how long it took
+/// to stop, and the details of the session in its data folder.
 fn play_and_stop(folder: &Folder, store: &str) -> (String, Duration, Value) {
     let args = ["--data", "data", "--store", store];
     let relay = Server::start_in(&["relay"], folder, &args, &Stand::environment());
@@ -93,7 +93,7 @@ fn play_and_stop(folder: &Folder, store: &str) -> (String, Duration, Value) {
     (said, took, local(&data))
 }
 
-/// What is in the store is what is in the data folder: every command says so.
+/// Asserts by every command that the store has the same session as the data folder.
 fn check_kept(cloud: &Cloud, folder: &Folder, here: &Value) {
     let (place, data) = (cloud.stand.place(), folder.path().join("data"));
     let (id, build) = (here["id"].as_str().unwrap(), here["build"].as_str().unwrap());
@@ -113,7 +113,7 @@ fn check_kept(cloud: &Cloud, folder: &Folder, here: &Value) {
         assert_eq!((&replayed["hash"], &replayed["first_bad"]), (&there["saved_hash"], &Value::Null));
         assert_eq!(replayed["checks_compared"], mine["checks_compared"]);
     }
-    // The last tick is the save: nothing is left to play.
+    // The save is of the last tick: nothing is left to play.
     let last = here["last_tick"].to_string();
     let from_save = json(&["replay", &url, "--to", &last]);
     assert_eq!((&from_save["hash"], &from_save["ticks_played"]), (&mine["hash"], &0.into()), "{from_save}");
@@ -140,7 +140,7 @@ fn check_deleted(cloud: &Cloud, here: &Value) {
 }
 
 #[test]
-fn what_was_played_lies_in_s3_when_the_server_has_stopped() {
+fn a_stopped_server_has_saved_to_s3() {
     let (folder, cloud) = (Folder::new(), Cloud::start(1, Wrongs::default()));
     let (said, _, here) = play_and_stop(&folder, &cloud.stand.place());
     assert!(!said.contains("WARN") && !said.contains("ERROR"), "{said}");
@@ -149,13 +149,13 @@ fn what_was_played_lies_in_s3_when_the_server_has_stopped() {
 }
 
 #[test]
-fn what_was_played_lies_in_s3_however_often_that_fails() {
+fn a_stopped_server_has_saved_to_an_s3_that_fails_often() {
     let wrongs = Wrongs { slow: 0, ..Wrongs::all(20) };
     let (folder, cloud, here) = (1..=STOPS)
         .find_map(|seed| {
             let (folder, cloud) = (Folder::new(), Cloud::start(seed, wrongs));
             let (said, _, here) = play_and_stop(&folder, &cloud.stand.place());
-            // Ten seconds are not always enough; then that is said.
+            // Ten seconds are not always enough; then the log says so.
             (!said.contains("not everything could be written")).then_some((folder, cloud, here))
         })
         .expect("it comes there as a rule");
@@ -167,10 +167,10 @@ fn what_was_played_lies_in_s3_however_often_that_fails() {
 
 #[test]
 fn a_stop_with_a_dead_store_ends_and_the_local_copy_is_whole() {
-    // It takes connections and says nothing.
+    // A server that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let dead = |port| format!("s3://bucket?endpoint=http://127.0.0.1:{port}");
-    // Nobody listens there any more.
+    // A port without a listener.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let stores = [dead(silent.local_addr().unwrap().port()), dead(closed)];
     let stops = stores.map(|store| {
@@ -197,14 +197,14 @@ fn a_stop_with_a_dead_store_ends_and_the_local_copy_is_whole() {
 }
 
 #[test]
-fn without_credentials_or_with_wrong_ones_that_is_said() {
+fn missing_or_wrong_credentials_are_an_error() {
     let cloud = Cloud::start(3, Wrongs::default());
     let list = ["sessions", "list", "--store", &cloud.stand.place()];
     let said = |output: Output| {
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };
-    // The machine may have a role; nobody is asked for it here.
+    // The machine may have a role; the test must not ask for it.
     let without = said(run(command(&list).env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")));
     assert!(without.contains("AWS_ACCESS_KEY_ID") && without.lines().count() == 1, "{without}");
     let environment = [("AWS_ACCESS_KEY_ID", "stand"), ("AWS_SECRET_ACCESS_KEY", "something else")];

@@ -1,4 +1,4 @@
-//! `sametick config`, and the commands that use what it remembers.
+//! Tests of `sametick config`, and of the commands that use the configuration.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use sametick::config::{Config, Key};
 
 use crate::process::{Folder, Server, command};
 
-/// Runs the command with a configuration of its own: whether it ended well, what it printed, what it complained about.
+/// Runs the command with a configuration of its own. Returns whether it succeeded, its output and its errors.
 fn sametick(config: &Path, args: &[&str], stdin: &str) -> (bool, String, String) {
     sametick_with(config, args, stdin, None)
 }
@@ -20,7 +20,7 @@ fn sametick_with(config: &Path, args: &[&str], stdin: &str, secret: Option<&str>
     secret.map(|secret| command.env("SAMETICK_SECRET", secret));
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Whoever does not read has ended, and says why.
+    // A command that does not read its input may have ended already, with an error message.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -32,7 +32,7 @@ fn config_in(folder: &Folder) -> PathBuf {
 }
 
 #[test]
-fn what_is_set_is_shown_but_never_the_passphrase() {
+fn values_are_shown_but_never_the_passphrase() {
     let folder = Folder::new();
     let path = config_in(&folder);
     let (ok, out, _) = sametick(&path, &["config", "show"], "");
@@ -66,7 +66,7 @@ fn only_its_owner_may_read_it() {
 }
 
 #[test]
-fn what_others_wrote_is_kept() {
+fn unknown_keys_are_kept() {
     let folder = Folder::new();
     let path = folder.path().join("config.toml");
     std::fs::write(&path, "theme = \"dark\"\n[window]\nwidth = 800\n").unwrap();
@@ -98,7 +98,7 @@ fn a_damaged_file_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_value_that_cannot_be_is_refused() {
+fn an_invalid_value_is_refused() {
     let folder = Folder::new();
     let path = config_in(&folder);
     let long = "x".repeat(100);
@@ -110,7 +110,7 @@ fn a_value_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn bots_use_what_is_remembered() {
+fn bots_use_the_configuration() {
     let folder = Folder::new();
     let path = config_in(&folder);
     let relay = Server::start_as(&["relay"], &folder, &[], Some("sesame"));

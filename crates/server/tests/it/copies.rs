@@ -1,4 +1,4 @@
-//! Players keep copies of their sessions, and bring one back when the server has lost everything.
+//! Tests of copies of sessions: players keep them, and bring one back when the server has lost everything.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn stop(relay: Server) -> String {
     log
 }
 
-/// What bots of a session say that have played for so long.
+/// The report of bots of a session.
 fn bots(relay: &Server, args: &[&str]) -> Value {
     let output =
         run(command(&["bot", "pong", "--json", "--connect", relay.url("udp"), "--players", "3"]).args(args));
@@ -59,7 +59,7 @@ fn ask(words: &[&str], path: &Path) -> Value {
 }
 
 #[test]
-fn a_session_that_the_server_has_lost_goes_on_from_a_players_copy() {
+fn a_session_lost_by_the_server_goes_on_from_a_copy() {
     let folder = Folder::new();
     let [data, cloud, copies] = ["data", "cloud", "copies"].map(|name| folder.path().join(name));
     let save = ["--save", copies.to_str().unwrap()];
@@ -76,7 +76,7 @@ fn a_session_that_the_server_has_lost_goes_on_from_a_players_copy() {
     fs::remove_dir_all(&data).unwrap();
     fs::remove_dir_all(&cloud).unwrap();
 
-    // Nothing is left of it but the copy: two bring it, and a third joins late.
+    // Only the copy is left: two bots bring it, and a third joins late.
     let mut relay = relay_in(&folder);
     let bring = ["--bring", copies.to_str().unwrap(), "--save", copies.to_str().unwrap()];
     let url = relay.url("udp").to_owned();
@@ -93,7 +93,7 @@ fn a_session_that_the_server_has_lost_goes_on_from_a_players_copy() {
     assert!(first["brought"].as_str().unwrap().contains(&format!("after tick {kept}")), "{first}");
     assert!(tick_of(&late) > kept && late["brought"].is_null(), "{late}");
 
-    // What the server has counts from now on, also for one who brings what is older.
+    // From now on the server's state counts, also for a bot that brings an older copy.
     let again = bots(&relay, &["--bring", old.to_str().unwrap(), "--seconds", "1"]);
     assert!(again["brought"].as_str().unwrap().contains("was not needed"), "{again}");
     stop(relay);
@@ -102,7 +102,7 @@ fn a_session_that_the_server_has_lost_goes_on_from_a_players_copy() {
     assert_eq!(session_in(&cloud).file_name(), session.file_name());
     assert!(copy_in(&copies).1.info.tick.0 > copy.info.tick.0 + 100);
 
-    // The log alone leads to everything after the copy (L8).
+    // The log alone is enough to replay everything after the copy (L8).
     let alone = folder.path().join("alone.log");
     fs::copy(session.join("log"), &alone).unwrap();
     let verified = ask(&["log", "verify"], &alone);
@@ -110,7 +110,7 @@ fn a_session_that_the_server_has_lost_goes_on_from_a_players_copy() {
     assert!(verified["first_bad"].is_null() && verified["checks_compared"].as_u64() > Some(2), "{verified}");
     let replayed = ask(&["replay"], &alone);
     assert!(replayed["tick"].as_u64() > Some(tick_of(&again)), "{replayed}");
-    // And so does that of the store.
+    // So is the log in the store.
     let cold = ask(&["log", "verify"], &session_in(&cloud));
     assert_eq!(cold["replayed"], true, "{cold}");
 }
@@ -123,7 +123,7 @@ fn a_copy_is_kept_also_when_the_server_is_gone_for_good() {
     let mut long = command(&["bot", "pong", "--session", "den", "--players", "3", "--patience", "0"]);
     long.args(["--seconds", "60", "--connect", relay.url("udp"), "--save"]).arg(&file);
     let long = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Somebody else has played with them for a while when it is killed.
+    // A second process has played with them for a while when the server is killed.
     relay.await_log("a session has begun");
     let other = bots(&relay, &["--session", "den", "--count", "1", "--seconds", "1"]);
     drop(relay);
@@ -136,7 +136,7 @@ fn a_copy_is_kept_also_when_the_server_is_gone_for_good() {
 }
 
 #[test]
-fn what_cannot_be_kept_or_brought_is_said_before_anybody_is_called() {
+fn bad_copy_arguments_fail_before_connecting() {
     let folder = Folder::new();
     let nothing = folder.path().join("nothing.save");
     fs::write(&nothing, "dear diary").unwrap();

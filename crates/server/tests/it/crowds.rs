@@ -1,4 +1,5 @@
-//! One address with a crowd of rooms full of bots, beside players of the relay on the same thread. Real processes and sockets.
+//! Test of one address with many rooms full of bots, beside players of the relay on the same thread. Real processes and
+//! sockets.
 
 use serde_json::Value;
 
@@ -6,8 +7,8 @@ use crate::everyone::{Socket, block_on};
 use crate::process::{Folder, command, run};
 use crate::web::Up;
 
-/// How many rooms, and for how many seconds others play beside them: in `cargo xtask long attacks` so many times the 256 rooms with
-/// which this was found.
+/// How many rooms, and for how many seconds others play beside them: in `cargo xtask long attacks` a multiple of 256
+/// rooms, with which the problem was found.
 fn size() -> (usize, &'static str) {
     match std::env::var("SAMETICK_ATTACK_TIMES") {
         Ok(times) => (256 * times.parse::<usize>().expect("a number of times"), "30"),
@@ -15,7 +16,7 @@ fn size() -> (usize, &'static str) {
     }
 }
 
-/// Plays pong for a while. Returns how many ticks were played by all, and how many of their inputs came too late.
+/// Plays pong for a while. Returns how many ticks all players played, and how many of their inputs came too late.
 fn play(url: &str, session: &str) -> (u64, u64) {
     let seconds = size().1;
     let args = ["bot", "pong", "--connect", url, "--session", session, "--count", "4", "--seconds", seconds];
@@ -39,7 +40,7 @@ fn a_crowd_of_rooms_leaves_the_relay_its_time() {
         let mut sockets = Vec::new();
         for room in 0..rooms {
             let path = format!("crowd-{room}/ws?game=arena&name=x&setup=%7B%22bots%22:255%7D");
-            // One address has so many connections, and no more.
+            // One address may have so many connections, and no more.
             let Ok(mut socket) = Socket::open(&up, &path).await else { continue };
             let is_told =
                 |said: &Value| said["kind"] == "welcome" || said.to_string().contains("more of this server");
@@ -47,7 +48,7 @@ fn a_crowd_of_rooms_leaves_the_relay_its_time() {
             sockets.push(socket);
         }
         let mut first = sockets.swap_remove(0);
-        // The others are read as well, or they would be thrown out.
+        // The others must be read as well, or the server would disconnect them.
         let readers: Vec<_> = { sockets.into_iter() }
             .map(|mut socket| tokio::spawn(async move { while socket.hear().await.is_some() {} }))
             .collect();
@@ -62,8 +63,8 @@ fn a_crowd_of_rooms_leaves_the_relay_its_time() {
     );
     assert!(slowest < 100);
     assert!(ticks * 10 >= ticks_before * 8, "{ticks} ticks, {ticks_before} before");
-    // A machine with other work makes some late; a thread that rooms have to themselves makes nearly all of them late. On a machine
-    // that does nothing else, none of them may be.
+    // A busy machine makes some inputs late; a thread that the rooms have to themselves makes nearly all of them late.
+    // On an idle machine none may be late.
     let most = if std::env::var_os("SAMETICK_ATTACK_TIMES").is_some() { ticks / 500 } else { ticks / 2 };
     assert!(late <= late_before + most, "{late} of {ticks} inputs came too late, {late_before} before");
 }

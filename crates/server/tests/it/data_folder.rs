@@ -1,4 +1,5 @@
-//! The data folder: one process at a time writes to it, files that may not grow end nobody, and what was lost of it is said.
+//! Tests of the data folder: one process at a time writes to it, the file size limit ends no server, and lost data is
+//! reported.
 
 use std::fs;
 
@@ -20,7 +21,7 @@ fn no_other_role_starts_on_a_folder_that_is_in_use() {
     }
     up.signal("-KILL");
     up.end();
-    // A killed process holds nothing.
+    // A killed process holds no lock.
     let relay = Server::start_as(&["relay"], &folder, &[], None);
     let output = run(command(&["up"]).current_dir(folder.path()));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -59,7 +60,7 @@ fn a_file_that_may_not_grow_ends_no_server() {
 }
 
 #[test]
-fn what_was_lost_of_players_is_said_at_the_start() {
+fn lost_data_of_players_is_reported_at_the_start() {
     let folder = Folder::new();
     let path = folder.path().join("sametick-data").join("players.sqlite");
     let player = |number: u128| Write::Player {

@@ -1,5 +1,5 @@
-//! Attackers at the doors that browsers use, while others play in the same relay: the attackers are cut or slowed down, and
-//! nobody's tick is late for it.
+//! Attacks on the transports that browsers use, while others play on the same relay: attackers are disconnected or
+//! slowed down, and no player's tick is late because of them.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -24,12 +24,12 @@ use wtransport::endpoint::ConnectOptions;
 use crate::process::{Folder, command, run};
 use crate::web::{IN_VAIN, Up};
 
-/// For how long others play, and how long whoever floods does so.
+/// For how long the others play, and for how long a flood lasts.
 const PLAY_S: u64 = 10;
 const FLOOD: Duration = Duration::from_secs(4);
 
-/// What may be handed to the system in a flood: some 4 MB that sockets hold, and what a server takes in that time. Without a
-/// limit it takes more than 200 MB.
+/// How much the system may accept in a flood: some 4 MB in socket buffers, and what a server reads in that time.
+/// Without a limit it reads more than 200 MB.
 const FLOOD_BYTES: usize = 48 << 20;
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -37,7 +37,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(IN_VAIN, future).await.expect("the server ends it") })
 }
 
-/// Two who play as they should, over UDP.
+/// Two regular players, over UDP.
 fn players(up: &Up) -> JoinHandle<Value> {
     let url = up.native("udp");
     std::thread::spawn(move || {
@@ -47,14 +47,14 @@ fn players(up: &Up) -> JoinHandle<Value> {
     })
 }
 
-/// Asserts that they have not noticed anything: ticks went on, and inputs were in time.
+/// Asserts that the players were not disturbed: ticks went on, and inputs were in time.
 fn assert_unharmed(players: JoinHandle<Value>) {
     let report = players.join().unwrap();
     assert_eq!(report["agree"], true, "{report}");
     for bot in report["bots"].as_array().unwrap() {
         let (tick, omissions) = (bot["tick"].as_u64().unwrap(), bot["omissions"].as_u64().unwrap());
         assert!(tick >= (PLAY_S - 2) * 60, "the ticks went on: {bot}");
-        // A machine that also does other things may be late now and then.
+        // A busy machine may be late now and then.
         assert!(omissions <= tick / 10, "inputs were in time: {omissions} of {tick} were not");
     }
 }
@@ -66,7 +66,7 @@ pub fn hello() -> Vec<u8> {
     hello.to_bytes(&AccessKey::open(), Stamp { unix_s: unix_seconds(), nonce: random() }).unwrap()
 }
 
-/// A WebSocket that has said hello, as a plain stream.
+/// A WebSocket on which the hello was sent, as a plain stream.
 async fn opened(to: SocketAddr) -> AsyncStream {
     let stream = AsyncStream::connect(to).await.unwrap();
     let (mut socket, _) = tokio_tungstenite::client_async(format!("ws://{to}/ws"), stream).await.unwrap();
@@ -75,7 +75,7 @@ async fn opened(to: SocketAddr) -> AsyncStream {
     socket.into_inner()
 }
 
-/// A client's frame: first byte, payload.
+/// A client's frame, from its first byte and its payload.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let len = u8::try_from(payload.len()).unwrap();
     [&[first, 0x80 | len, 0, 0, 0, 0][..], payload].concat()
@@ -85,7 +85,8 @@ const BEGIN: u8 = 0x02;
 const MORE: u8 = 0x00;
 const PING: u8 = 0x89;
 
-/// Writes the same bytes again and again, for as long as a flood is or until the server has enough; returns how many.
+/// Writes the same bytes again and again, until the flood's time is up or the server closes; returns how many were
+/// written.
 async fn flood(stream: &mut AsyncStream, bytes: &[u8]) -> usize {
     let start = Instant::now();
     let many = bytes.repeat(64 * 1024 / bytes.len());
@@ -110,7 +111,7 @@ async fn until_closed(stream: &mut AsyncStream) {
     while let Ok(1..) = stream.read(&mut rest).await {}
 }
 
-/// A message longer than is taken, in one frame that says so, and in frames of one byte each.
+/// Sends a message over the size limit: in one frame with that length, and in frames of one byte each.
 async fn long_messages(to: SocketAddr) {
     let mut stream = opened(to).await;
     let too_long = u64::try_from(MAX_MESSAGE).unwrap() + 1;
@@ -125,7 +126,7 @@ async fn long_messages(to: SocketAddr) {
     until_closed(&mut stream).await;
 }
 
-/// A message that never ends, in empty frames; and pings without end.
+/// Sends a message that never ends, in empty frames; and pings without end.
 async fn floods(to: SocketAddr) {
     let mut stream = opened(to).await;
     stream.write_all(&frame(BEGIN, &[])).await.unwrap();
@@ -142,7 +143,7 @@ async fn floods(to: SocketAddr) {
     }
 }
 
-/// Asks as a page of another site.
+/// Sends requests of a page of another site.
 fn foreign_page(to: SocketAddr) {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(IN_VAIN)).unwrap();
@@ -156,7 +157,7 @@ fn foreign_page(to: SocketAddr) {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
-/// Sends a byte of a request now and then, and is listened to for 5 s.
+/// Sends a byte of a request now and then; the server listens for 5 s.
 async fn slow_headers(to: SocketAddr) {
     let (start, mut stream) = (Instant::now(), AsyncStream::connect(to).await.unwrap());
     for byte in b"GET / HTTP/1.1\r\nHost: ".iter().chain(std::iter::repeat(&b'a')) {
@@ -169,7 +170,7 @@ async fn slow_headers(to: SocketAddr) {
     assert!((4..9).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
-/// Opens more connections than one address may have, and says nothing on them; some ask for much and read nothing.
+/// Opens more connections than one address may have, and sends nothing; some request much and read nothing.
 async fn idlers(to: SocketAddr) {
     let mut idle = Vec::new();
     for number in 0..700 {
@@ -187,7 +188,7 @@ async fn idlers(to: SocketAddr) {
 }
 
 #[test]
-fn attackers_on_websocket_and_http_are_cut_or_slowed_and_players_do_not_notice() {
+fn attackers_on_websocket_and_http_do_not_disturb_players() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let (players, to) = (players(&up), up.addr);
@@ -204,7 +205,7 @@ fn attackers_on_websocket_and_http_are_cut_or_slowed_and_players_do_not_notice()
     assert_eq!(log.matches("a message is too long").count(), 2, "{log}");
 }
 
-/// A WebTransport session that has said nothing.
+/// A WebTransport session on which nothing was sent.
 struct Transport {
     _endpoint: wtransport::Endpoint<wtransport::endpoint::endpoint_side::Client>,
     session: wtransport::Connection,
@@ -229,7 +230,7 @@ impl Transport {
         (writer, reader)
     }
 
-    /// Opens all lanes and says hello.
+    /// Opens all lanes and sends the hello.
     async fn open(&self) -> Vec<(wtransport::SendStream, wtransport::RecvStream)> {
         let hello = hello();
         let len = u16::try_from(hello.len()).unwrap().to_le_bytes();
@@ -242,7 +243,7 @@ impl Transport {
         lanes
     }
 
-    /// How long it lives on.
+    /// How long the session stays open.
     async fn lives_for(&self) -> Duration {
         let start = Instant::now();
         self.session.closed().await;
@@ -250,7 +251,7 @@ impl Transport {
     }
 }
 
-/// Says no hello, half a hello, or one on a lane that does not exist.
+/// Sends no hello, half a hello, or one on a lane that does not exist.
 async fn without_hello(url: &str, cert: &str) {
     let [silent, slow, wrong] = [(); 3].map(|()| Transport::connect(url, cert, None));
     let (silent, slow, wrong) = tokio::join!(silent, slow, wrong);
@@ -284,7 +285,7 @@ async fn too_much(url: &str, cert: &str) {
     {}
 }
 
-/// Sends the same ping again and again, which means nothing the second time.
+/// Sends the same ping again and again, which is a duplicate from the second time on.
 async fn datagram_flood(url: &str, cert: &str) -> usize {
     let flooding = Transport::connect(url, cert, None).await.unwrap();
     let _lanes = flooding.open().await;
@@ -299,7 +300,7 @@ async fn datagram_flood(url: &str, cert: &str) -> usize {
 }
 
 #[test]
-fn attackers_on_webtransport_are_cut_or_slowed_and_players_do_not_notice() {
+fn attackers_on_webtransport_do_not_disturb_players() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let server = up.api("/api/server");

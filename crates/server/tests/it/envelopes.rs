@@ -1,4 +1,4 @@
-//! The examples in docs/protocol.md are what the code says and understands.
+//! Checks the examples in docs/protocol.md against the code that sends and parses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ fn section() -> &'static str {
     DOCUMENT.split("## Envelope protocol v2").nth(1).expect("the document has the section")
 }
 
-/// The examples, in their order.
+/// The examples, in order.
 fn examples() -> Vec<Value> {
     let blocks = section().split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.map(|block| serde_json::from_str(block).unwrap_or_else(|why| panic!("{why}: {block}"))).collect()
@@ -30,7 +30,7 @@ fn said<M: Outgoing>(message: &M) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
-/// What a player knows of itself alone: every field of the game's declaration.
+/// A player's own state: every field of the game's declaration.
 fn own() -> Value {
     let own = json!({
         "number": 1, "at": [4224, 6784], "aim": 0, "walk": 0, "firing": false, "cooldown": 0, "health": 100,
@@ -101,7 +101,7 @@ fn welcome() -> Welcome {
 }
 
 #[test]
-fn what_scripts_are_told_is_documented() {
+fn messages_to_scripts_are_documented() {
     let [full, delta] = snapshots();
     let killed = Happened { tick: 305, event: Event::Killed { killer: 1, victim: 0 } };
     let pong = Pong { seq: Some(7), client_time: Some(1_234.56), server_time: 10_150.25 };
@@ -136,7 +136,7 @@ fn what_scripts_are_told_is_documented() {
 }
 
 #[test]
-fn what_scripts_can_say_is_understood_as_documented() {
+fn messages_of_scripts_are_parsed_as_documented() {
     let mut stage = Stage::new(Setup { bots: 0, ..Setup::default() });
     let ada = stage.enter("Ada");
     stage.run_millis(500);
@@ -162,7 +162,7 @@ fn what_scripts_can_say_is_understood_as_documented() {
 }
 
 #[test]
-fn the_table_of_what_is_seen_in_arena_is_up_to_date() {
+fn the_table_of_visibility_in_arena_is_up_to_date() {
     let table = markdown(Arena::KINDS);
     assert!(section().contains(&table), "docs/protocol.md lacks:\n{table}");
 }

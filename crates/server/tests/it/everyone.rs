@@ -1,4 +1,4 @@
-//! Rooms for everyone: scripts over real WebSockets to `sametick up`.
+//! Tests of rooms with scripts over real WebSockets to `sametick up`.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A script that speaks by hand.
+/// A script's WebSocket, driven by hand.
 pub struct Socket(WebSocketStream<TcpStream>);
 
 impl Socket {
@@ -27,7 +27,7 @@ impl Socket {
         Socket::at(up.addr, &format!("/api/rooms/{path}")).await
     }
 
-    /// At any address.
+    /// Connects to any address.
     pub async fn at(addr: SocketAddr, path: &str) -> Result<Socket, Error> {
         let stream = TcpStream::connect(addr).await?;
         Ok(Socket(tokio_tungstenite::client_async(format!("ws://{addr}{path}"), stream).await?.0))
@@ -41,7 +41,7 @@ impl Socket {
         self.0.send(Message::binary(rmp_serde::to_vec_named(message).unwrap())).await.unwrap();
     }
 
-    /// The next message, and whether it was packed; none at the end.
+    /// The next message, and whether it was MessagePack; `None` at the end.
     pub async fn hear(&mut self) -> Option<(Value, bool)> {
         loop {
             match tokio::time::timeout(IN_VAIN, self.0.next()).await.expect("something is said")? {
@@ -53,7 +53,7 @@ impl Socket {
         }
     }
 
-    /// The next message that is like this.
+    /// The next message for which `is_it` holds.
     pub async fn hear_of(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (message, _) = self.hear().await.expect("the connection is open");
@@ -122,7 +122,7 @@ fn scripts_of_both_encodings_meet_in_a_room_and_come_back() {
 }
 
 #[test]
-fn who_breaks_the_rules_is_told_and_a_native_player_does_not_notice() {
+fn a_script_that_breaks_the_rules_is_told_and_alone_affected() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let url = up.native("quic");
@@ -177,7 +177,7 @@ fn who_breaks_the_rules_is_told_and_a_native_player_does_not_notice() {
 }
 
 #[test]
-fn doors_are_closed_to_those_who_may_not_come_in() {
+fn connections_that_are_not_allowed_are_refused() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], Some("sesame"));
     let status = |path: String| {
@@ -205,7 +205,7 @@ fn doors_are_closed_to_those_who_may_not_come_in() {
 }
 
 #[test]
-fn addresses_and_queries_that_make_no_sense_are_refused_in_words() {
+fn malformed_addresses_and_queries_are_refused_in_words() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     block_on(async {
@@ -238,7 +238,7 @@ fn addresses_and_queries_that_make_no_sense_are_refused_in_words() {
     assert_eq!(up.api("/api/sessions")["sessions"], json!([]), "none of them began a room");
 }
 
-/// A Python that has the library of the example, if there is one.
+/// A Python with the library that the example needs, if there is one.
 fn python() -> Option<&'static str> {
     let has = |python: &&str| {
         let mut import = Command::new(python);
@@ -249,7 +249,7 @@ fn python() -> Option<&'static str> {
 }
 
 #[test]
-fn the_example_in_python_walks_in_a_circle_and_sees_who_is_there() {
+fn the_python_example_walks_and_sees_the_players() {
     let Some(python) = python() else {
         println!("skipped: there is no python3 with the package websockets; `cargo xtask setup` brings both");
         return;
@@ -273,7 +273,7 @@ fn the_example_in_python_walks_in_a_circle_and_sees_who_is_there() {
         assert!(output.status.success() && wrong.is_empty(), "{said}\n{wrong}");
         assert!(said.contains(&format!("in room den of arena as {me}, seat ")), "{said}");
         assert!(said.contains("round trip: "), "{said}");
-        // Whether they come in sight of each other is chance; that both are there is not.
+        // Whether they see each other depends on chance; that both are there does not.
         assert!(said.lines().any(|line| line.starts_with("I am at ")), "{said}");
         assert!(said.lines().any(|line| line.starts_with("in the room: ") && line.contains(other)), "{said}");
     }

@@ -1,4 +1,4 @@
-//! The registry of games: whatever their types, they begin, step, save, load and print.
+//! Tests of the registry of games: games of any type begin, step, save, load and print.
 
 use proptest::prelude::*;
 use sametick::games::{AnyGame, Games, Layout};
@@ -67,7 +67,7 @@ proptest! {
 }
 
 #[test]
-fn sessions_are_made_of_those_games_that_say_so() {
+fn sessions_are_made_of_games_that_are_contests() {
     let wanted = Wanted { seed: 7, seats: 2, scenario: Some("short"), difficulty: 11 };
     assert!(known().iter().all(|game| game.contest().is_none()));
     let games = sametick::games![Pong[2..=4] => autopilot; sessions];

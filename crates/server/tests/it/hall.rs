@@ -1,4 +1,4 @@
-//! Rooms and their players in one place, in virtual time: no sockets, no clock.
+//! Test harness: rooms and their players in one place, in virtual time, without sockets or a clock.
 
 use std::collections::BTreeMap;
 
@@ -13,33 +13,33 @@ use sametick_store::players::{Sqlite, Storage, Token, Write};
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
 
-/// Who plays: what is known, and the tick.
+/// Chooses a player's input from its own state, the scene and the tick.
 pub type Pilot<G> = fn(Option<&<G as Hosted>::Own>, &Scene, Tick) -> <G as sametick_sim::Game>::Input;
 
-/// Somebody at a room.
+/// A player of a room.
 pub struct Player<G: Hosted> {
     pub view: View<G>,
     pub closed: Option<&'static str>,
     wake_at: Option<Time>,
 }
 
-/// Rooms, and everybody at them.
+/// Rooms, and all their players.
 pub struct Hall<G: Hosted> {
     pub now: Time,
     pub rooms: Rooms,
     pub players: BTreeMap<Member, Player<G>>,
-    /// What rooms had written down, and which are over.
+    /// The records of each room's log, and the rooms that have ended.
     pub logs: BTreeMap<RoomId, Vec<Record>>,
     pub ended: Vec<RoomId>,
-    /// Whose game has failed.
+    /// Rooms whose game has panicked.
     pub crashed: Vec<RoomId>,
     pilot: Pilot<G>,
     rooms_at: Option<Time>,
     next: u64,
-    /// Where players are kept, and what waits to be written.
+    /// The database of players, and the writes that are pending.
     pub players_kept: Option<Sqlite>,
     unwritten: Vec<Write>,
-    /// Nothing is written while this is set, as if the database did not work.
+    /// While this is set nothing is written, as if the database did not work.
     pub is_stuck: bool,
     marks: Vec<Mark>,
 }
@@ -71,7 +71,7 @@ impl<G: Hosted> Hall<G> {
         hall
     }
 
-    /// A link of somebody who has a token.
+    /// Opens a link of a player with a token, and joins.
     pub fn join_as(&mut self, code: &str, join: &JoinAs<G>, token: Token) -> Member {
         let member = self.open(code);
         let mut view = View::new(self.now, join, Path::default());
@@ -79,7 +79,7 @@ impl<G: Hosted> Hall<G> {
         self.seat(member, view)
     }
 
-    /// A link is lost: nothing is heard any more.
+    /// A link is lost: no more packets arrive.
     pub fn lose(&mut self, member: Member) -> View<G> {
         let view = self.players.remove(&member).unwrap().view;
         self.rooms.handle(self.now, Input::Closed(member, Leaving::TimedOut));
@@ -99,13 +99,13 @@ impl<G: Hosted> Hall<G> {
         SessionKey { build: G::BUILD, name: code.into() }
     }
 
-    /// A link that asks to take part.
+    /// Opens a link and joins.
     pub fn join(&mut self, code: &str, join: &JoinAs<G>) -> Member {
         let member = self.open(code);
         self.seat(member, View::new(self.now, join, Path::default()))
     }
 
-    /// A link that has not said anything.
+    /// Opens a link on which nothing was sent.
     pub fn open(&mut self, code: &str) -> Member {
         let member = Member(self.next);
         self.next += 1;
@@ -113,7 +113,7 @@ impl<G: Hosted> Hall<G> {
         member
     }
 
-    /// The same without a link.
+    /// Joins without a link.
     pub fn join_local(&mut self, code: &str, join: &JoinAs<G>) -> Member {
         let member = self.rooms.join_local(Self::key(code));
         self.seat(member, View::new(self.now, join, Path::default()))
@@ -125,7 +125,7 @@ impl<G: Hosted> Hall<G> {
         member
     }
 
-    /// A link breaks; whoever was behind it keeps what they know.
+    /// A link breaks; the player keeps its view.
     pub fn cut(&mut self, member: Member) -> View<G> {
         let view = self.players.remove(&member).unwrap().view;
         self.rooms.handle(self.now, Input::Closed(member, Leaving::Left));
@@ -161,7 +161,7 @@ impl<G: Hosted> Hall<G> {
         self.settle();
     }
 
-    /// Moves everything along until nothing wants anything.
+    /// Exchanges messages until nothing is left to do.
     fn settle(&mut self) {
         while self.drain_rooms() | self.drain_views() {}
     }
@@ -250,7 +250,7 @@ impl<G: Hosted> Hall<G> {
         moved
     }
 
-    /// Plays the log of a room again and compares every check. Returns how many there were.
+    /// Replays the log of a room and compares every check. Returns how many there were.
     pub fn replay(&self, id: RoomId, setup: &G::Setup) -> usize {
         let (mut state, mut inputs, mut tick, mut checks) =
             (G::new(setup), sametick_sim::Inputs::new(), Tick::ZERO, 0);

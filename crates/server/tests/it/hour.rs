@@ -1,4 +1,5 @@
-//! Joining a session of an hour: it is found again from nothing but its log, and whoever comes is in sync at once, with few bytes.
+//! Test of a late join: a relay restores a session of an hour from its log alone, and a joining player is in sync at
+//! once, with few bytes.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::process::{Folder, Server, command, run};
 const HOUR: u32 = 60 * 60 * 60;
 const SEATS: u16 = 4;
 
-/// Writes the log of four who have played for an hour.
+/// Writes the log of four players who have played for an hour.
 fn play_for_an_hour(data: &Path) {
     let games: Games = games![Pong => autopilot];
     let game: &dyn AnyGame = games.named("pong").unwrap();
@@ -37,7 +38,7 @@ fn play_for_an_hour(data: &Path) {
     let key = SessionKey::of(header.build, &header.session, header.started_unix_ms);
     let path = data.join(key.log());
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // In memory: nobody waits for a disk two thousand times.
+    // In memory: two thousand waits for a disk would take too long.
     let mut log = LogWriter::new(sametick_store::disk::MemDisk::new(), &header).unwrap();
     let (mut pong, mut rows, mut inputs) = (Pong::new(&setup), TickInputs::new(), Inputs::new());
     for tick in (1..=HOUR).map(Tick) {
@@ -67,7 +68,7 @@ fn play_for_an_hour(data: &Path) {
 }
 
 #[test]
-fn who_joins_a_session_of_an_hour_is_in_sync_at_once() {
+fn a_late_join_after_an_hour_is_in_sync_at_once() {
     let folder = Folder::new();
     play_for_an_hour(&folder.path().join("data"));
     let mut relay = Server::start_as(&["relay"], &folder, &["--data", "data"], None);
@@ -87,7 +88,7 @@ fn who_joins_a_session_of_an_hour_is_in_sync_at_once() {
     });
     relay.await_log("a session goes on");
     println!("found again after {:?}", start.elapsed());
-    // Somebody plays in it when the next one comes, who is ready within the second that it stays.
+    // A player is in the session when the next one joins, who is in sync within the second that the first one stays.
     let start = Instant::now();
     let late = play(&["--count", "1", "--seconds", "2"]);
     println!("joined and left again after {:?}, with {} bytes", start.elapsed(), late["bytes_received"]);

@@ -1,4 +1,4 @@
-//! Who somebody is: signed tokens, the keys they are checked with, and the exchange for tokens of ours.
+//! Tests of identity: signed tokens, the keys they are checked with, and their exchange for session tokens.
 
 #[path = "identity/exchange.rs"]
 mod exchange;

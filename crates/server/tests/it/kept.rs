@@ -1,4 +1,4 @@
-//! `sametick replay` of sessions that are kept: by their id, from the save that is nearest, and of logs that lack their beginning.
+//! Tests of `sametick replay` on kept sessions: by id, from the nearest save, and of logs that lack their beginning.
 
 use std::path::{Path, PathBuf};
 
@@ -18,14 +18,14 @@ use crate::trial;
 
 const TICKS: u32 = 3_000;
 
-/// Of this tick is the save. There is a check of it.
+/// The tick of the save. The log has a check of it.
 const SAVED: u32 = 2_010;
 
-/// A session that was played, and all that would be kept of it.
+/// A session that was played, with its log and all its states.
 struct Played {
     header: Header,
     records: Vec<Record>,
-    /// After every tick, from the start.
+    /// The states after every tick, from the start.
     states: Vec<Vec<u8>>,
     key: SessionKey,
 }
@@ -60,7 +60,7 @@ impl Played {
         Save { info, state: self.states[tick as usize].clone(), table: vec![] }
     }
 
-    /// What is in the log after a tick, in a file of its own.
+    /// The bytes of a log file with all records after a tick.
     fn bytes_after(&self, tick: u32) -> Vec<u8> {
         let middle = self.records.iter().rposition(|record| record.tick() == Some(Tick(tick))).unwrap() + 1;
         let before = bytes(&self.header, &self.records[..middle]);
@@ -81,7 +81,7 @@ impl Played {
         folder
     }
 
-    /// Keeps a log and a save in a data folder; returns the folder of the session.
+    /// Writes a log and a save to a data folder; returns the folder of the session.
     fn keep(&self, data: &Path, log: &[u8], save: Option<&Save>) -> PathBuf {
         let folder = self.folder(data);
         std::fs::write(folder.join("log"), log).unwrap();
@@ -100,7 +100,7 @@ fn slow(games: &Games) -> &dyn AnyGame {
     games.named("slow").unwrap()
 }
 
-/// Goes to a tick and says how many steps that took.
+/// Goes to a tick and returns how many steps that took.
 fn steps_to(playback: &mut Playback<'_>, tick: u32) -> u64 {
     trial::take_steps();
     playback.go_to(Tick(tick)).unwrap();
@@ -118,20 +118,20 @@ fn a_tick_after_the_save_is_played_from_there() {
     assert_eq!(playback.started_from(), Start::Save(Tick(SAVED)));
     assert_eq!(playback.run().hash(), played.hash(SAVED + 75));
     assert_eq!(playback.checks_compared(), Some(2), "those after the save");
-    // What is before it is played from the start, and compared as well.
+    // A tick before the save is played from the start, and compared as well.
     assert_eq!(steps_to(&mut playback, 100), 100);
     assert_eq!((playback.started_from(), playback.run().hash()), (Start::Setup, played.hash(100)));
     assert_eq!(playback.checks_compared(), Some(3));
     steps_to(&mut playback, TICKS);
     assert_eq!((playback.run().hash(), playback.covered().first_bad), (played.hash(TICKS), None));
-    // Whoever did not ask for it gets everything compared.
+    // Without `use_save` everything is compared.
     let mut all = Playback::open(&session, &games, Keep::InMemory).unwrap();
     assert_eq!(steps_to(&mut all, TICKS), u64::from(TICKS));
     assert_eq!(all.checks_compared(), Some(TICKS as usize / 30));
 }
 
 #[test]
-fn states_after_a_save_are_not_taken_for_compared() {
+fn states_after_a_save_do_not_count_as_compared() {
     let (folder, games) = (Folder::new(), trial::games());
     let mut played = Played::of(slow(&games), 42);
     let wrong = played.records.iter_mut().find_map(|record| match record {
@@ -191,7 +191,7 @@ fn a_log_without_its_beginning_begins_with_the_save() {
     let session = played.keep(folder.path(), &part, None);
     let error = Playback::open(&session, &games, Keep::InMemory).unwrap_err();
     assert!(matches!(error, ReplayError::Part { why: NotUsed::None, .. }), "{error}");
-    // The log has no check of that tick: it is believed, and what comes of it is compared.
+    // The log has no check of that tick: the save is trusted, and later checks are compared.
     for saved in [1_234, SAVED] {
         played.keep(folder.path(), &part, Some(&played.save(saved)));
         let mut playback = Playback::open(&session, &games, Keep::InFile).unwrap();
@@ -223,7 +223,7 @@ fn a_log_without_its_beginning_begins_with_the_save() {
     assert!(error.contains("the save is of tick 1200, and the log has ticks 1235 to 3000"), "{error}");
 }
 
-/// Runs the command in a folder: whether it ended well, what it printed, what it complained about.
+/// Runs the command in a folder. Returns whether it succeeded, its output and its errors.
 fn in_folder(folder: &Path, args: &[&str]) -> (bool, String, String) {
     let output = run(command(args).current_dir(folder));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -276,7 +276,7 @@ fn a_session_is_replayed_by_its_id() {
     assert!(!ok && err.contains("the session has no log"), "{err}");
 }
 
-/// Keeps a log in segments in a data folder, as who has copied it from S3.
+/// Writes a log as segments to a data folder, as if copied from S3.
 fn keep_segments(played: &Played, data: &Path, logs: &[Vec<u8>]) {
     let store = MemoryStore::new();
     let cold = ColdLog::new(&store, &played.key);
@@ -318,7 +318,7 @@ fn a_log_in_segments_is_replayed_and_a_damaged_one_is_named() {
     keep_segments(&played, &data, &[played.whole(), played.bytes_after(1_234)]);
     let (ok, report, err) = replay(&[]);
     assert!(ok && report["hash"] == hash && report["checks_compared"] == 100, "{report}{err}");
-    // And once more, so that something is missing in between.
+    // And again, with a gap in the ticks.
     let first = bytes(&played.header, &played.records[..500]);
     keep_segments(&played, &data, &[first, played.bytes_after(1_234)]);
     let (ok, report, err) = replay(&[]);

@@ -1,4 +1,5 @@
-//! A relay or a host that is killed at any moment, and started again: whoever played goes on playing. Real processes, real packets.
+//! Tests that a relay or a host that is killed at any moment and restarted resumes its sessions. Real processes, real
+//! packets.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,10 +18,10 @@ use crate::web::Up;
 /// Kills in the test command; `SAMETICK_RELAY_KILLS` sets another number, and has times measured.
 const KILLS: u64 = 20;
 
-/// Within which play is back, of a machine with nothing else to do.
+/// The time within which play resumes on an idle machine.
 const BACK: Duration = Duration::from_secs(5);
 
-/// A relay whose messages are read as it writes them.
+/// A relay whose trace is read as it is written.
 struct Traced {
     server: Server,
     lines: BufReader<File>,
@@ -32,14 +33,14 @@ impl Traced {
     fn start(folder: &Folder, udp: &str) -> Traced {
         let trace = folder.path().join("trace");
         let started_us = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros();
-        // The relay waits for somebody to read.
+        // The relay blocks until the pipe has a reader.
         let lines = std::thread::spawn(move || BufReader::new(File::open(trace).unwrap()));
         let args = ["--data", "data", "--trace", "trace", "--udp", udp];
         let server = Server::start_as(&["relay"], folder, &args, None);
         Traced { server, lines: lines.join().unwrap(), started_us }
     }
 
-    /// Waits until so many ticks were closed. Returns how long after its start the first was.
+    /// Waits until so many ticks are closed. Returns how long after the start the first one was.
     fn play(&mut self, ticks: u64) -> Duration {
         let (mut line, mut seen, mut first_us) = (String::new(), 0, 0u128);
         while seen < ticks {
@@ -54,7 +55,7 @@ impl Traced {
         Duration::from_micros(u64::try_from(first_us.saturating_sub(self.started_us)).unwrap())
     }
 
-    /// Ends it by a signal, without looking at what it writes any more. Returns whether it ended well.
+    /// Ends it by a signal; its trace is not read any more. Returns whether it ended well.
     fn end(self, signal: &str) -> bool {
         let mut lines = self.lines;
         let rest = std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
@@ -65,7 +66,7 @@ impl Traced {
     }
 }
 
-/// Four bots, and what comes of them.
+/// Four bots, and their report.
 struct Bots {
     pid: u32,
     output: Receiver<Output>,
@@ -83,7 +84,7 @@ impl Bots {
             let output = bots.wait_with_output().unwrap();
             let said = format!("the bots have ended: {}\n", String::from_utf8_lossy(&output.stderr));
             ended.send(output).unwrap();
-            // Whoever waits for them to play need not wait any more.
+            // Opens the pipe so that a thread that waits for the bots' trace ends.
             std::fs::OpenOptions::new().write(true).open(trace)?.write_all(said.as_bytes())
         });
         Bots { pid, output }
@@ -98,7 +99,7 @@ impl Bots {
     }
 }
 
-/// What a command prints about the log of the only session.
+/// The output of a log command about the only session.
 fn about_log(folder: &Folder, words: &[&str]) -> Value {
     let builds = folder.path().join("data/sessions");
     let inside = |folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -111,7 +112,7 @@ fn about_log(folder: &Folder, words: &[&str]) -> Value {
 }
 
 #[test]
-fn a_relay_that_is_killed_goes_on_where_its_players_are() {
+fn a_relay_that_is_killed_resumes_where_its_players_are() {
     let asked = std::env::var("SAMETICK_RELAY_KILLS").ok();
     let kills = asked.as_ref().map_or(KILLS, |kills| kills.parse().unwrap());
     let (folder, mut rng) = (Folder::new(), Rng::new(kills));
@@ -141,7 +142,7 @@ fn a_relay_that_is_killed_goes_on_where_its_players_are() {
     assert!(relay.end("-TERM"));
 
     let info = about_log(&folder, &["log", "info"]);
-    // Of a relay that is killed before it has written that it went on, nobody knows, and nothing is void.
+    // A relay that is killed before it has logged its resumption leaves no trace of it, and no void ticks.
     let rewinds = info["rewinds"].as_u64().unwrap();
     assert!(rewinds <= kills && rewinds > kills / 2 && info["ended"] == true, "{info}");
     assert_eq!((&info["dissents"], &info["desyncs"]), (&0.into(), &0.into()), "{info}");
@@ -159,7 +160,7 @@ fn a_relay_that_is_killed_goes_on_where_its_players_are() {
     assert!(asked.is_none() || longest < BACK, "{longest:?}");
 }
 
-/// A script takes part in a room, and looks on for so many updates. Returns its seat, the ticks of the first and the last, and its
+/// A script joins a room and receives so many updates. Returns its seat, the ticks of the first and the last, and its
 /// token.
 async fn look_on(up: &Up, token: Option<&str>, updates: u64) -> (Value, u64, u64, String) {
     let token = token.map(|token| format!("&token={token}")).unwrap_or_default();
@@ -189,7 +190,7 @@ fn a_room_whose_server_is_killed_goes_on_with_the_same_state() {
         let updates = 2 + rng.below(100);
         let (seat, first, now, given) = block_on(look_on(&up, token.as_deref(), updates));
         assert_eq!(seat, 0, "the seat it had");
-        // What was not written yet is gone: two seconds, or a little more on a machine that has much to do.
+        // Unwritten ticks are lost: two seconds, or a little more on a busy machine.
         assert!(first + 150 > last, "it goes on after {last}, not after {first}");
         (token, last) = (Some(given), now);
         up.signal("-KILL");

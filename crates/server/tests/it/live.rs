@@ -1,4 +1,4 @@
-//! Rooms over real sockets: bots on every transport in one room, what is told of it, and how it ends.
+//! Tests of rooms over real sockets: bots on every transport in one room, its report and its end.
 
 use std::thread::JoinHandle;
 
@@ -27,7 +27,7 @@ fn players(up: &Up, room: &str) -> usize {
 }
 
 #[test]
-fn bots_of_every_transport_meet_in_a_room_and_its_log_is_true() {
+fn bots_of_every_transport_share_a_room_and_its_log_verifies() {
     let folder = Folder::new();
     let up = Up::start(&folder, &["--data", "data"], None);
     let room = &up.api("/api/server")["games"][1];
@@ -53,7 +53,7 @@ fn bots_of_every_transport_meet_in_a_room_and_its_log_is_true() {
     let updates = lines.lines().filter(|line| line.contains(r#""direction":"recv","kind":"update""#)).count();
     assert_eq!(own["updates"], updates, "every update is in the message log");
 
-    // Those who do not look are told as much as others.
+    // Light bots receive as much as others.
     let (ok, report) =
         bot(&up.native("udp"), &["--room", "den", "--light", "--count", "3", "--seconds", "2"]);
     assert!(ok && report["played"] == true, "{report}");
@@ -78,7 +78,7 @@ fn bots_of_every_transport_meet_in_a_room_and_its_log_is_true() {
     assert_eq!(verified(&folder), 2);
 }
 
-/// Verifies every log there is, and plays it again. Returns how many there are.
+/// Verifies and replays every log in the folder. Returns how many there are.
 fn verified(folder: &Folder) -> usize {
     let list = |folder: &std::path::Path| -> Vec<_> {
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -112,7 +112,7 @@ fn a_relay_has_no_rooms_and_arena_plays_in_lockstep_there() {
 }
 
 #[test]
-fn a_full_room_turns_bots_down_with_a_reason() {
+fn a_full_room_refuses_bots_with_a_reason() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let (ok, told) = bot(&up.native("udp"), &["--room", &"x".repeat(65)]);

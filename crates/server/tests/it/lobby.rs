@@ -1,4 +1,5 @@
-//! Gateway, hosts and sessions as real processes: strangers meet, and nothing that happens to one process is the end of a session.
+//! Tests of gateway, hosts and sessions as real processes: players meet, and a session survives the end of any one
+//! process.
 
 #[path = "lobby/abuse.rs"]
 mod abuse;

@@ -1,5 +1,5 @@
-//! A session from end to end: played through the relay, recorded, replayed, played again against a live relay, broken and
-//! mended.
+//! Tests of a session from end to end: played through the relay, recorded, replayed, recited against a live relay,
+//! desynced and repaired.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ fn a_session_is_recorded_replayed_and_recited() {
     let played = ask(&[&["bot", "pong", "--connect", &url, "--session", "first"][..], &bots].concat());
     assert_eq!(played["agree"], true, "{played}");
 
-    // The inputs of that session, handed in by headless players to a live relay, make the same session (V8).
+    // The inputs of that session, sent by headless players to a live relay, make the same session (V8).
     let first = session(&data, "first").join("log");
     let recited = ask(&["recite", text(&first), "--connect", &url, "--session", "second"]);
     let ticks = recited["ticks"].as_u64().unwrap();
@@ -70,7 +70,7 @@ fn a_session_is_recorded_replayed_and_recited() {
     let same = ask(&["log", "diff", text(&first), text(&second), "--to", &to]);
     assert_eq!(same["count"], 0, "{same}");
 
-    // A live relay that is told something else is found out by the same comparison.
+    // A live relay that receives another input is detected by the same comparison.
     let stream = folder.path().join("second.jsonl");
     let exported = run(&mut command(&["log", "export", "--jsonl", text(&second), "-o", text(&stream)]));
     assert!(exported.status.success());
@@ -82,7 +82,7 @@ fn a_session_is_recorded_replayed_and_recited() {
 }
 
 #[test]
-fn a_flipped_bit_is_found_named_kept_and_mended() {
+fn a_flipped_bit_is_found_reported_and_repaired() {
     let folder = Folder::new();
     let data = folder.path().join("data");
     let relay = Server::start_as(&["relay"], &folder, &["--data", "data"], None);
@@ -112,7 +112,7 @@ fn a_flipped_bit_is_found_named_kept_and_mended() {
         for file in ["report.txt", "log", "state-seat0-odd.bin"] {
             assert!(std::fs::metadata(report.join(file)).unwrap().len() > 0, "{file}");
         }
-        // The good state of the report is the one that a replay of the log beside it has.
+        // The majority's state in the report equals that of a replay of the log beside it.
         let good = told["witnesses"][0]["state"].clone();
         let log = report.join("log");
         let replayed = ask(&["replay", text(&log), "--to", &good["tick"].to_string()]);
@@ -140,7 +140,7 @@ fn every_message_can_be_traced_on_both_ends() {
     let bots = ["--count", "2", "--seconds", "3", "--trace", text(&at_bots)];
     let played = ask(&[&["bot", "pong", "--connect", relay.url("udp")][..], &bots].concat());
     assert_eq!(played["agree"], true, "{played}");
-    // Written every two seconds: while they played, at least once.
+    // Written every two seconds: at least once while they played.
     let told: Value = serde_json::from_str(&std::fs::read_to_string(&status).unwrap()).unwrap();
     assert_eq!(told["sessions"][0]["game"], "pong", "{told}");
     relay.signal("-INT");
@@ -150,7 +150,7 @@ fn every_message_can_be_traced_on_both_ends() {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let [relay, bots] = [&at_relay, &at_bots].map(|path| read(path));
-    // Every tick that was handed in on one end was received on the other, with the same bytes, and closed.
+    // Every message that one end sent was received by the other, with the same bytes, and closed ticks too.
     let payloads = |lines: &[Value], direction: &str, kind: &str| -> Vec<String> {
         let picked = lines.iter().filter(|line| line["direction"] == direction && line["kind"] == kind);
         let mut all: Vec<String> =
@@ -169,12 +169,12 @@ fn every_message_can_be_traced_on_both_ends() {
         assert!(!payloads(&relay, "recv", kind).is_empty(), "{kind}");
         assert!(!payloads(&bots, "send", kind).is_empty(), "{kind}");
     }
-    // Claims let others in as the player: no end writes them down.
+    // A claim lets its holder take the player's seat: neither end writes it to the trace.
     let secret = relay.iter().chain(&bots).filter(|line| line["kind"] == "join" || line["kind"] == "welcome");
     assert!(secret.into_iter().all(|line| line["payload"] == ""));
 }
 
-/// For how long bots play: as long as `cargo xtask long bots` says, or a little.
+/// For how long bots play: as long as `cargo xtask long bots` sets, or a short time.
 fn bot_seconds() -> String {
     std::env::var("SAMETICK_BOT_SECONDS").unwrap_or_else(|_| "3".into())
 }

@@ -1,4 +1,4 @@
-//! `sametick log`: what is in a log, whether it is sound, and how two of them differ.
+//! Tests of `sametick log`: it shows, verifies, compares and exports logs.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -19,7 +19,7 @@ fn pong(games: &Games) -> &dyn AnyGame {
     games.named("pong").unwrap()
 }
 
-/// Runs the command: whether it ended well, what it printed, what it complained about.
+/// Runs the command. Returns whether it succeeded, its output and its errors.
 pub fn sametick(args: &[&str]) -> (bool, String, String) {
     let Output { status, stdout, stderr } = run(&mut command(args));
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -37,7 +37,7 @@ pub fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn info_says_what_a_log_is_of() {
+fn info_summarises_a_log() {
     let (folder, games) = (Folder::new(), trial::games());
     let path = session(folder.path(), "a.log", pong(&games), 3, 1_200);
     let (ok, info) = json(&["log", "info", text(&path)]);
@@ -62,13 +62,13 @@ fn info_says_what_a_log_is_of() {
 }
 
 #[test]
-fn what_cannot_have_arrived_yet_is_not_late() {
+fn an_input_that_cannot_have_arrived_is_not_late() {
     let (folder, games) = (Folder::new(), trial::games());
     let rehearsal = pong(&games).rehearse(3, 1).unwrap();
     let (tick, seat) = (Tick(1), Seat(0));
     let mut records = vec![Record::Joined { tick, seat, name: "Ada".into(), commit: String::new() }];
     for tick in (1..=60).map(Tick) {
-        // The first ten inputs are on their way, and the 50th is late.
+        // The first ten inputs cannot have arrived yet, and the 50th is late.
         let input = (tick > Tick(10) && tick != Tick(50)).then_some(&[0u8][..]);
         let mut inputs = TickInputs::new();
         inputs.set(tick, [Row { seat, joined: tick == Tick(1), left: false, input }]);
@@ -194,7 +194,7 @@ fn diff_reports_what_is_missing_different_and_drifted() {
 }
 
 #[test]
-fn what_is_no_log_is_refused_in_a_sentence_that_names_it() {
+fn a_file_that_is_no_log_is_refused_by_name() {
     let (folder, games) = (Folder::new(), trial::games());
     let path = session(folder.path(), "good.log", pong(&games), 9, 300);
     let bytes = std::fs::read(&path).unwrap();
@@ -250,7 +250,7 @@ fn a_torn_log_is_read_up_to_the_tear() {
 }
 
 #[test]
-fn whoever_has_read_enough_may_hang_up() {
+fn a_closed_output_pipe_is_no_error() {
     let (folder, games) = (Folder::new(), trial::games());
     let path = session(folder.path(), "a.log", pong(&games), 11, 20_000);
     for args in

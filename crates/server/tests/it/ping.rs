@@ -58,7 +58,7 @@ fn a_bad_network_shows_in_the_figures() {
         let report: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(report["rtt"]["min_us"].as_u64().unwrap() >= 60_000, "{out}");
         let received = report["received"].as_u64().unwrap();
-        // 20 % each way. On the extra sockets of a WebSocket nothing is lost, but what comes late has been overtaken.
+        // 20 % each way. On a WebSocket's extra sockets nothing is lost, but late messages have been overtaken.
         let expected = if url.starts_with("ws") { 10..=100 } else { 40..=90 };
         assert!(expected.contains(&received), "{url}: {received}");
         assert_eq!(report["netem"], "latency=30ms,loss=20%");
@@ -114,7 +114,7 @@ fn the_certificate_stays_the_same_over_a_restart() {
 #[test]
 fn a_configured_certificate_is_used() {
     let folder = Folder::new();
-    // The kept certificate of another server is as good as any from an authority.
+    // The kept certificate of another server stands for one from an authority.
     let other = Server::start(&folder, &[], None);
     let cert = other.url("quic").split_once('?').unwrap().1.to_owned();
     drop(other);
@@ -131,7 +131,7 @@ fn a_configured_certificate_is_used() {
 }
 
 #[test]
-fn what_goes_wrong_is_said_in_one_line_with_what_to_do() {
+fn errors_are_one_line_with_advice() {
     let folder = Folder::new();
     let server = Server::start(&folder, &["--data", "held"], None);
     let port = server.url("udp").rsplit_once(':').unwrap().1.to_owned();

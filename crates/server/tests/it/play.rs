@@ -1,4 +1,4 @@
-//! `sametick play pong` on a terminal: a pseudo-terminal of `script`, read as a terminal reads it.
+//! Tests of `sametick play pong` on a terminal: a pseudo-terminal of `script`, parsed as a terminal does.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -16,19 +16,19 @@ use crate::screen::Screen;
 const PATIENCE_US: u64 = 30_000_000;
 const LEAVE: &str = "\x1b[?1049l";
 
-/// A terminal of 80 columns and 24 rows in which somebody plays.
+/// A terminal of 80 columns and 24 rows in which a player plays.
 struct Terminal {
     script: Child,
     folder: Folder,
     output: Receiver<Vec<u8>>,
     bytes: Vec<u8>,
-    /// How many of the bytes the screen has seen.
+    /// How many of the bytes were fed to the screen.
     fed: usize,
     screen: Screen,
 }
 
 impl Terminal {
-    /// `answer` is what the terminal says when it is asked what it can do.
+    /// `answer` is the terminal's reply to the query for its features.
     fn play(url: &str, args: &str, answer: &str) -> Terminal {
         let folder = Folder::new();
         let pid = folder.path().join("pid");
@@ -70,7 +70,7 @@ impl Terminal {
         stdin.flush().unwrap();
     }
 
-    /// Takes what was written, and shows it as long as it is for the game's own screen.
+    /// Reads the output, and feeds it to the screen while the game's own screen is active.
     fn read(&mut self) -> bool {
         let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(50)) else { return false };
         self.bytes.extend(bytes);
@@ -110,14 +110,14 @@ impl Terminal {
         self.screen.lines().join("\n")
     }
 
-    /// The tick in the status line; zero if that says something else.
+    /// The tick in the status line; zero if there is none.
     fn tick(&self) -> u32 {
         let shown = self.shown();
         let digits = shown.split(" · tick ").nth(1).and_then(|rest| rest.split(' ').next());
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }
 
-    /// The rows of the paddle at the left.
+    /// The rows of the left paddle.
     fn paddle(&self) -> Vec<usize> {
         let lines = self.screen.lines();
         let wall = lines[12].chars().position(|glyph| glyph == '┊').unwrap_or(0);
@@ -126,7 +126,7 @@ impl Terminal {
         (3..21).filter(|row| is_paddle(&lines[*row])).collect()
     }
 
-    /// Waits for the end: whether it was a good one, and what was written to the terminal that was given back.
+    /// Waits for the end. Returns whether the command succeeded, and what it wrote after restoring the terminal.
     fn end(mut self) -> (bool, String) {
         let clock = Clock::start();
         let status = loop {
@@ -157,12 +157,12 @@ impl Drop for Terminal {
     }
 }
 
-/// What terminals answer that know nothing of releases, and those that do.
+/// Replies of terminals without and with reports of releases.
 const PLAIN: &str = "\x1b[?62c";
 const KITTY: &str = "\x1b[?0u\x1b[?62c";
 
 #[test]
-fn somebody_plays_against_a_bot_and_leaves() {
+fn a_player_plays_against_a_bot_and_leaves() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &[], None);
     let trace = folder.path().join("messages.jsonl");
@@ -194,7 +194,7 @@ fn somebody_plays_against_a_bot_and_leaves() {
     assert!(ok && words.starts_with("left session den at tick "), "{words}");
     let told = words.lines().nth(1).unwrap_or_default();
     assert!(told.starts_with("a copy of session den at tick ") && told.contains("saves/den-"), "{words}");
-    // What it sent and received is in the file, from the first message on.
+    // The trace has every message that it sent and received, from the first on.
     let lines = std::fs::read_to_string(trace).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[0]["direction"], &lines[0]["kind"]), (&"send".into(), &"join".into()));
@@ -205,7 +205,7 @@ fn somebody_plays_against_a_bot_and_leaves() {
 }
 
 #[test]
-fn a_held_key_moves_until_it_is_let_go_and_a_kill_gives_the_terminal_back() {
+fn a_held_key_moves_and_a_kill_restores_the_terminal() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &[], None);
     let mut terminal = Terminal::play(relay.url("ws"), "--players 2 --netem rtt=40ms", KITTY);
@@ -222,7 +222,7 @@ fn a_held_key_moves_until_it_is_let_go_and_a_kill_gives_the_terminal_back() {
 }
 
 #[test]
-fn who_is_refused_or_left_alone_has_their_terminal_back_and_is_told_why() {
+fn a_refused_or_cut_off_player_gets_terminal_and_reason() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &[], None);
     let url = relay.url("udp").to_owned();
@@ -239,18 +239,18 @@ fn who_is_refused_or_left_alone_has_their_terminal_back_and_is_told_why() {
     relay.signal("-INT");
     assert!(relay.end().0);
     for mut terminal in players.into_iter().chain([watcher]) {
-        // It may come back: who plays decides how long to wait for it.
+        // The server may come back: the player decides how long to wait for it.
         terminal.wait_for("Connection lost: the server stops");
         terminal.press("q");
         let (ok, words) = terminal.end();
         assert!(ok && words.starts_with("left session pong"), "{words}");
-        // The server may never come back: everybody has what there was, also who only watched.
+        // The server may never come back: every client keeps a copy, a spectator too.
         assert!(words.replace('\r', "").contains("\na copy of session pong at tick "), "{words:?}");
     }
 }
 
 #[test]
-fn a_wrong_passphrase_is_silence_and_the_line_says_so() {
+fn a_wrong_passphrase_gets_no_answer_and_the_error_says_so() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &[], Some("sesame"));
     let mut terminal = Terminal::play(relay.url("udp"), "", PLAIN);
@@ -263,7 +263,7 @@ fn a_wrong_passphrase_is_silence_and_the_line_says_so() {
 }
 
 #[test]
-fn without_a_terminal_there_is_a_line_that_names_what_needs_none() {
+fn without_a_terminal_the_error_names_the_bot_command() {
     let output = run(&mut command(&["play", "pong", "--connect", "udp://127.0.0.1:9"]));
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && err.contains("`sametick bot pong`"), "{err}");

@@ -1,4 +1,4 @@
-//! Starts the command, reads what it prints, ends it.
+//! Test harness: starts the command, reads its output, ends it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT_FOLDER: AtomicU32 = AtomicU32::new(0);
 
-/// A folder of a test's own, gone when the test ends.
+/// A test's own folder, deleted when the test ends.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -25,7 +25,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Left behind is better than a panic in a drop.
+        // A folder that is left behind is better than a panic in a drop.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -34,7 +34,7 @@ pub fn command(args: &[&str]) -> Command {
     command_of(Path::new(env!("CARGO_BIN_EXE_sametick")), args)
 }
 
-/// The command of somebody who has games of their own.
+/// The command of a program with other games.
 pub fn command_of(program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args);
@@ -44,7 +44,7 @@ pub fn command_of(program: &Path, args: &[&str]) -> Command {
     for variable in ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "ENDPOINT_URL", "REGION"] {
         command.env_remove(format!("AWS_{variable}"));
     }
-    // Whoever runs the tests has a configuration of their own, which is theirs.
+    // The configuration of the user who runs the tests must not be touched.
     let config = concat!(env!("CARGO_TARGET_TMPDIR"), "/config.toml");
     command.env("SAMETICK_CONFIG", config);
     command
@@ -68,13 +68,13 @@ impl Server {
         Server::start_as(&["ping", "serve"], folder, args, secret)
     }
 
-    /// Any command that listens.
+    /// Starts any command that listens.
     pub fn start_as(what: &[&str], folder: &Folder, args: &[&str], secret: Option<&str>) -> Server {
         let secret = secret.map(|secret| ("SAMETICK_SECRET", secret));
         Server::start_in(what, folder, args, secret.as_slice())
     }
 
-    /// The same with this in its environment.
+    /// The same with these variables in its environment.
     pub fn start_in(what: &[&str], folder: &Folder, args: &[&str], environment: &[(&str, &str)]) -> Server {
         let mut serve = command(what);
         for port in ["--udp", "--quic", "--ws", "--wt"] {
@@ -85,7 +85,7 @@ impl Server {
         Server::spawn(&mut serve)
     }
 
-    /// A command that says what it listens on, and where its data is.
+    /// Starts a command that prints its URLs and its data folder.
     pub fn spawn(serve: &mut Command) -> Server {
         let mut child =
             serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -95,7 +95,7 @@ impl Server {
         server
     }
 
-    /// Reads what the command prints when it listens.
+    /// Reads the URLs that the command prints.
     fn read_urls(&mut self) {
         let mut line = String::new();
         while !line.contains("data:") {
@@ -115,7 +115,7 @@ impl Server {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
-    /// Waits for the end after a signal; returns whether it was clean, what was printed and what was logged.
+    /// Waits for the end after a signal; returns whether it was clean, the output and the log.
     pub fn end(mut self) -> (bool, String, String) {
         let mut out = String::new();
         self.stdout.read_to_string(&mut out).unwrap();

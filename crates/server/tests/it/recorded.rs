@@ -1,4 +1,4 @@
-//! Sessions that were played for a test, and the logs that a relay would have written of them.
+//! Test harness: generated sessions, and the logs that a relay would have written of them.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub fn write(path: &Path, header: &Header, records: &[Record]) {
     std::fs::write(path, bytes(header, records)).unwrap();
 }
 
-/// Goes on with a log.
+/// Appends records to a log.
 pub fn append(path: &Path, header: &Header, records: &[Record]) {
     let existing = std::fs::read(path).unwrap();
     let position = LogReader::open(&existing[..]).unwrap().verify().unwrap().position;
@@ -48,7 +48,7 @@ pub fn session(folder: &Path, name: &str, game: &dyn AnyGame, seed: u64, ticks: 
     path
 }
 
-/// The same inputs with another one for a seat, or one for a seat where none was.
+/// The same inputs with a seat's input replaced or added.
 pub fn with_input(inputs: &TickInputs, seat: Seat, input: &[u8]) -> TickInputs {
     let mut changed = TickInputs::new();
     changed.set(
@@ -58,7 +58,7 @@ pub fn with_input(inputs: &TickInputs, seat: Seat, input: &[u8]) -> TickInputs {
     changed
 }
 
-/// The inputs of a tick, to be changed.
+/// The inputs of a tick, to change them.
 pub fn inputs_of(records: &mut [Record], tick: Tick) -> &mut TickInputs {
     let found = records.iter_mut().find_map(|record| match record {
         Record::Inputs(inputs) if inputs.tick() == tick => Some(inputs),

@@ -1,4 +1,4 @@
-//! `sametick replay`: every state of every tick again, quickly, and the first place where something differs.
+//! Tests of `sametick replay`: every state of every tick, kept states, and the first difference.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn game<'a>(games: &'a Games, name: &str) -> &'a dyn AnyGame {
     games.named(name).unwrap()
 }
 
-/// The hashes of every tick, from the start, as whoever played it had them.
+/// The hashes of every tick, from the start, as computed without a log.
 fn hashes(game: &dyn AnyGame, seed: u64, ticks: u32) -> Vec<StateHash> {
     let rehearsal = game.rehearse(seed, ticks).unwrap();
     let mut run = game.begin(&rehearsal.setup).unwrap();
@@ -36,7 +36,7 @@ fn hashes(game: &dyn AnyGame, seed: u64, ticks: u32) -> Vec<StateHash> {
     hashes
 }
 
-/// Goes to a tick and says what it comes to, and how many steps that took.
+/// Goes to a tick. Returns the hash of its state, and how many steps that took.
 fn seek(path: &Path, games: &Games, tick: u32) -> (StateHash, u64) {
     trial::take_steps();
     let mut playback = Playback::open(path, games, Keep::InFile).unwrap();
@@ -79,7 +79,7 @@ fn the_state_of_a_tick_is_printed_with_the_names_of_its_fields() {
 }
 
 #[test]
-fn kept_states_make_every_tick_near() {
+fn kept_states_make_seeking_fast() {
     let (folder, games) = (Folder::new(), trial::games());
     let ticks = 6_000;
     let path = session(folder.path(), "slow.log", game(&games, "slow"), 23, ticks);
@@ -115,12 +115,12 @@ fn a_log_that_has_grown_uses_what_was_kept() {
 }
 
 #[test]
-fn states_that_were_rewound_are_not_used() {
+fn states_undone_by_a_rewind_are_not_used() {
     let (folder, games) = (Folder::new(), trial::games());
     let slow = game(&games, "slow");
     let [first, second] = [25, 26].map(|seed| slow.rehearse(seed, 3_000).unwrap());
     let path = folder.path().join("a.log");
-    // Nobody comes or goes: what is played before and after fits together.
+    // No player joins or leaves: the ticks before and after fit together.
     let calm = |rehearsal: &sametick::games::Rehearsal| -> Vec<Record> {
         let mut records = vec![];
         for inputs in &rehearsal.ticks {
@@ -134,7 +134,7 @@ fn states_that_were_rewound_are_not_used() {
     head.setup = second.setup.clone();
     write(&path, &head, &calm(&first)[..1_500]);
     assert_eq!(seek(&path, &games, 1_500).1, 1_500);
-    // Back to tick 900, and on with somebody there.
+    // Rewinds to tick 900, and goes on with a player.
     let mut after = vec![Record::Rewind { to: Tick(900) }];
     let name = "late".to_owned();
     let (tick, seat) = (Tick(901), sametick_sim::Seat(3));
@@ -225,7 +225,7 @@ fn stepping_takes_lines_from_a_pipe() {
 }
 
 #[test]
-fn one_log_on_two_instances_shows_whose_fault_it_is() {
+fn two_instances_of_one_log_reveal_nondeterminism() {
     let (folder, games) = (Folder::new(), trial::games());
     let good = session(folder.path(), "a.log", game(&games, "pong"), 31, 900);
     let (ok, out, _) = sametick(&["replay", text(&good), "--twice"]);
@@ -266,7 +266,7 @@ fn a_part_of_a_log_cannot_be_played_alone() {
 }
 
 #[test]
-fn two_logs_part_ways_where_an_input_was_changed() {
+fn two_logs_diverge_where_an_input_was_changed() {
     let (folder, games) = (Folder::new(), trial::games());
     let pong = game(&games, "pong");
     let rehearsal = pong.rehearse(33, 900).unwrap();

@@ -1,4 +1,5 @@
-//! A session goes on days later: by other players, from the folder of a relay or from a store, whichever has more of it.
+//! Tests that a session goes on days later, with other players, from a relay's folder or a store, by the newer of the
+//! two.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ fn ask(words: &[&str], path: &Path) -> Value {
     serde_json::from_str(&said).unwrap()
 }
 
-/// What is known of the log, which replays to all that was agreed on: the last tick and how often it was gone on with.
+/// The log's last tick and how often it was resumed; its replay must match all checks.
 fn log_of(session: &Path) -> (u64, u64) {
     ask(&["log", "verify"], session);
     let replayed = ask(&["replay"], session);
@@ -79,7 +80,7 @@ fn a_session_goes_on_when_others_come_later() {
 }
 
 #[test]
-fn whichever_copy_has_more_counts() {
+fn the_newer_of_two_copies_counts() {
     let folder = Folder::new();
     let [data, cloud, old] = ["data", "cloud", "old"].map(|name| folder.path().join(name));
     let store = ["--store", "cloud"];
@@ -87,14 +88,14 @@ fn whichever_copy_has_more_counts() {
     let (first, _) = log_of(&session_in(&folder, "data"));
     copy(&data.join("sessions"), &old.join("sessions"));
 
-    // A machine that has nothing takes all of it from the store.
+    // A machine without files takes all of them from the store.
     fs::remove_dir_all(data.join("sessions")).unwrap();
     evening(&folder, &store, "1");
     let (second, rewinds) = log_of(&session_in(&folder, "data"));
     assert!(second > first + 30 && rewinds == 1, "{first} {second} {rewinds}");
     assert_eq!(log_of(&session_in(&folder, "cloud")), (second, 1), "the store has it as well");
 
-    // One whose own copy is older takes what is newer, and overwrites nothing.
+    // One whose own copy is older takes the newer files, and overwrites nothing.
     fs::remove_dir_all(data.join("sessions")).unwrap();
     copy(&old.join("sessions"), &data.join("sessions"));
     evening(&folder, &store, "1");
@@ -104,7 +105,7 @@ fn whichever_copy_has_more_counts() {
     let files = fs::read_dir(session_in(&folder, "data")).unwrap();
     assert_eq!(files.filter(|entry| set_aside(entry.as_ref().unwrap())).count(), 1);
 
-    // One whose own copy is newer goes on from that, and brings it to the store.
+    // One whose own copy is newer goes on from that, and uploads it to the store.
     evening(&folder, &[], "1");
     let (fourth, _) = log_of(&session_in(&folder, "data"));
     assert_eq!(log_of(&session_in(&folder, "cloud")), (third, 2));
@@ -136,7 +137,7 @@ fn a_session_whose_log_is_damaged_goes_on_from_its_save() {
 }
 
 #[test]
-fn a_session_that_another_server_has_is_left_to_it() {
+fn a_session_locked_by_another_server_is_left_to_it() {
     let folder = Folder::new();
     let start = || Server::start_as(&["relay"], &folder, &["--data", "data"], None);
     let play = |relay: &Server| {

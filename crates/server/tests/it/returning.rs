@@ -1,5 +1,5 @@
-//! Who comes back is who they were, where they were: after a drop, after a restart, and with another character. In virtual time, on
-//! a real database.
+//! Tests that returning players resume their seat and character: after a drop, after a restart, and with another
+//! character. In virtual time, on a real database.
 
 use sametick::games;
 use sametick::rooms::{GRACE_US, Input as RoomInput, Keeping};
@@ -84,7 +84,7 @@ fn walls(hall: &Hall<Arena>, member: Member) -> Vec<Structure> {
 }
 
 #[test]
-fn whoever_was_cut_off_is_back_on_their_seat_as_they_were() {
+fn a_disconnected_player_resumes_seat_and_state() {
     let house = House::new();
     let mut hall = house.start(0, KEEPING);
     let members = ["ada", "ben"].map(|name| hall.join("den", &named(name)));
@@ -93,7 +93,7 @@ fn whoever_was_cut_off_is_back_on_their_seat_as_they_were() {
     assert_eq!((before.number, before.built), (1, 2));
     hall.lose(members[1]);
     hall.run(20_000);
-    // Nobody else gets the seat meanwhile, though there is no other.
+    // No other player gets the seat meanwhile, though there is no free one.
     let other = hall.join("den", &named("cid"));
     assert_eq!(hall.status(other), Status::Refused("the room is full".into()));
     let back = hall.join_as("den", &named("ben"), key);
@@ -112,7 +112,7 @@ fn whoever_was_cut_off_is_back_on_their_seat_as_they_were() {
 }
 
 #[test]
-fn a_server_that_was_killed_has_everything_again() {
+fn a_killed_server_restores_its_room() {
     let house = House::new();
     let mut hall = house.start(0, KEEPING);
     let members = ["ada", "ben"].map(|name| hall.join("den", &named(name)));
@@ -122,7 +122,7 @@ fn a_server_that_was_killed_has_everything_again() {
     let stood = walls(&hall, members[0]);
     assert_eq!(stood.len(), 4);
     drop(hall);
-    // A few seconds later, and the one who was second comes first; with another setup, which does not count.
+    // A few seconds later the second player returns first; the setup is another one, which does not count.
     let mut hall = house.start(10, KEEPING);
     let ben = hall.join_as("den", &JoinAs { setup: Setup { seed: 1, ..SETUP }, ..named("ben") }, key[1]);
     let cid = hall.join("den", &named("cid"));
@@ -138,7 +138,7 @@ fn a_server_that_was_killed_has_everything_again() {
     let id = hall.rooms.find(&Hall::<Arena>::key("den")).unwrap();
     assert!(hall.replay(id, &SETUP) > 0);
     drop(hall);
-    // A day later nobody is waited for, and still everybody is where they were.
+    // A day later no seat is reserved, and still every player is where they were.
     let keeping = Keeping { token_s: 10 * 86_400, ..KEEPING };
     let mut hall = house.start(3_000, keeping);
     let cid = hall.join("den", &named("cid"));
@@ -151,9 +151,9 @@ fn a_server_that_was_killed_has_everything_again() {
     assert_eq!(own(&hall, ben).at, before[1].at);
 }
 
-/// A game that keeps nothing of its players.
+/// A game that stores nothing of its players.
 #[test]
-fn seats_wait_after_a_kill_also_in_a_game_that_keeps_nothing() {
+fn seats_are_reserved_after_a_kill_in_a_game_without_storage() {
     let house = House::new();
     let start = |after_s| {
         let keeping = Keeping { epoch_unix_ms: KEEPING.epoch_unix_ms + after_s * 1_000, ..KEEPING };
@@ -166,7 +166,7 @@ fn seats_wait_after_a_kill_also_in_a_game_that_keeps_nothing() {
     };
     let mut hall = start(0);
     let members = ["ada", "ben"].map(|name| hall.join("den", &join(name)));
-    // Much longer than a seat waits: nothing of them changes meanwhile.
+    // Much longer than a seat is reserved: nothing stored about the players changes meanwhile.
     let played_s = 3 * KEEPING.hold_us / 1_000_000;
     hall.run(played_s * 1_000);
     let keys = members.map(|member| hall.players[&member].view.token().unwrap());
@@ -192,7 +192,7 @@ fn a_token_is_good_until_the_next_one_has_arrived() {
     hall.run(1_000);
     let second = token(&hall, ada);
     assert_ne!(first, second);
-    // Cut off before it could be sure that the second arrived: both are good.
+    // Disconnected before the server knew that the second token arrived: both are valid.
     hall.lose(ada);
     hall.run(GRACE_US / 1_000 + 1_000);
     assert_eq!((house.state_of(first), house.state_of(second)), (TokenState::Good, TokenState::Good));
@@ -202,7 +202,7 @@ fn a_token_is_good_until_the_next_one_has_arrived() {
     hall.run(3_000);
     assert_eq!(house.state_of(second), TokenState::Retired);
     let third = token(&hall, ada);
-    // Whoever has an old one is told so, and is somebody new.
+    // A player with a retired token gets an error, and is a new player.
     let thief = hall.join_as("den", &named("eve"), second);
     hall.run(2_000);
     let view = &hall.players[&thief].view;
@@ -211,14 +211,14 @@ fn a_token_is_good_until_the_next_one_has_arrived() {
     assert_ne!(view.token(), Some(third));
     assert_eq!(hall.players[&ada].view.seat(), Some(Seat(0)));
     assert_eq!(hall.players[&ada].closed, None);
-    // Thrown out, a player does not come back by what they have.
+    // A kicked player cannot return with the token.
     hall.rooms.handle(hall.now, RoomInput::Kick(ada, "be nice"));
     hall.run(2_000);
     assert_eq!(house.state_of(third), TokenState::Retired);
 }
 
 #[test]
-fn nobody_plays_without_a_token_where_one_is_needed() {
+fn a_join_without_a_required_token_is_refused() {
     let house = House::new();
     let mut hall = house.start(0, Keeping { is_strict: true, ..KEEPING });
     let ada = hall.join("den", &named("ada"));
@@ -231,7 +231,7 @@ fn nobody_plays_without_a_token_where_one_is_needed() {
 }
 
 #[test]
-fn who_was_cut_off_before_a_token_came_is_known_by_the_claim() {
+fn a_player_cut_off_before_the_token_resumes_by_the_claim() {
     let house = House::new();
     let mut hall = house.start(0, KEEPING);
     let ada = hall.join("den", &named("ada"));
@@ -247,7 +247,7 @@ fn who_was_cut_off_before_a_token_came_is_known_by_the_claim() {
     hall.is_stuck = false;
     hall.run(2_000);
     assert_eq!((own(&hall, back).number, own(&hall, back).at), (before.number, before.at));
-    // With one's own token and somebody else's claim one is oneself.
+    // A player with their own token and another player's claim keeps their own identity.
     let claim = hall.players[&back].view.claim().unwrap();
     let mut thief = hall.lose(eve);
     hall.run(1_000);
@@ -260,7 +260,7 @@ fn who_was_cut_off_before_a_token_came_is_known_by_the_claim() {
 }
 
 #[test]
-fn two_who_come_with_one_token_are_one() {
+fn two_joins_with_one_token_are_one_player() {
     let house = House::new();
     let mut hall = house.start(0, KEEPING);
     let ada = hall.join("den", &named("ada"));
@@ -305,14 +305,14 @@ fn a_character_keeps_its_life_and_the_choice_is_remembered() {
     assert_eq!(characters.active, "smith");
     let scout = characters.all.iter().find(|(name, _)| name == "scout").unwrap();
     assert_eq!(Life::of_kept(&scout.1).built, 2, "in every room");
-    // No such character: nothing happens.
+    // There is no such character: nothing happens.
     hall.players.get_mut(&ada).unwrap().view.choose_character("wizard");
     hall.run(1_000);
     assert_eq!(hall.players[&ada].view.characters().active, "smith");
 }
 
 #[test]
-fn a_database_that_does_not_work_holds_nobody_up() {
+fn a_failing_database_delays_no_player() {
     let house = House::new();
     let mut hall = house.start(0, KEEPING);
     let ada = hall.join("den", &named("ada"));

@@ -1,4 +1,4 @@
-//! Authoritative rooms: who meets whom, who is turned down, and what is written down. Most of it in virtual time.
+//! Tests of authoritative rooms: joins, refusals and logs. Most of them run in virtual time.
 
 use sametick::games;
 use sametick::games::Games;
@@ -76,7 +76,7 @@ fn rooms_of_different_codes_do_not_see_each_other() {
 }
 
 #[test]
-fn a_room_ends_when_everybody_has_been_gone_for_a_while() {
+fn a_room_ends_when_it_was_empty_for_a_while() {
     let mut hall = hall();
     let ada = hall.join("den", &named("ada"));
     hall.run(1_000);
@@ -84,7 +84,7 @@ fn a_room_ends_when_everybody_has_been_gone_for_a_while() {
     hall.cut(ada);
     hall.run(9_000);
     assert!(hall.rooms.room(id).is_some() && hall.ended.is_empty());
-    // Whoever comes back meanwhile keeps it.
+    // A player who returns in time keeps the room open.
     let ben = hall.join("den", &named("ben"));
     hall.run(20_000);
     assert_eq!(hall.rooms.room_of(ben).unwrap().0, id);
@@ -95,14 +95,14 @@ fn a_room_ends_when_everybody_has_been_gone_for_a_while() {
     let goings = |record: &&Record| matches!(record, Record::Joined { .. } | Record::Left { .. });
     assert_eq!(hall.logs[&id].iter().filter(goings).count(), 4);
     assert!(hall.replay(id, &SETUP) > 30);
-    // The next of that name is another one.
+    // The next room of that name is a new one.
     let cid = hall.join("den", &named("cid"));
     assert_ne!(hall.rooms.room_of(cid).unwrap().0, id);
     assert_eq!(hall.status(cid), Status::Waiting);
 }
 
 #[test]
-fn who_is_of_another_build_or_schema_is_told_what_differs() {
+fn another_build_or_schema_is_refused_with_the_difference() {
     let rooms = hall().rooms;
     let right = Identity { build: Arena::BUILD, schema: hosted_schema_of::<Arena>() };
     assert_eq!(rooms.admit(&right, "den"), Ok(()));
@@ -119,7 +119,7 @@ fn who_is_of_another_build_or_schema_is_told_what_differs() {
 }
 
 #[test]
-fn a_full_room_says_so_and_whoever_is_refused_may_ask_again() {
+fn a_full_room_refuses_and_a_retry_is_allowed() {
     let mut hall = hall();
     let members: Vec<_> = (0..4).map(|number| hall.join("den", &named(&number.to_string()))).collect();
     let late = hall.join("den", &named("late"));
@@ -135,7 +135,7 @@ fn a_full_room_says_so_and_whoever_is_refused_may_ask_again() {
 }
 
 #[test]
-fn there_are_only_so_many_rooms_and_none_begins_in_nonsense() {
+fn rooms_are_limited_and_an_invalid_setup_begins_none() {
     let mut hall = hall();
     for number in 0..MAX_ROOMS {
         let member = hall.join(&number.to_string(), &named("ada"));
@@ -191,11 +191,11 @@ fn garbage_of_one_member_does_not_disturb_the_others() {
 }
 
 #[test]
-fn who_comes_back_over_another_link_has_their_seat_again() {
+fn a_rejoin_over_another_link_has_the_same_seat() {
     let mut hall = hall();
     let [ada, _] = ["ada", "ben"].map(|name| hall.join("den", &named(name)));
     hall.run(2_000);
-    // The old link seems to be there still.
+    // The old link still seems to be alive.
     let mut view = hall.players.remove(&ada).unwrap().view;
     let back = hall.open("den");
     view.rejoin(hall.now, Path::default());
@@ -203,7 +203,7 @@ fn who_comes_back_over_another_link_has_their_seat_again() {
     hall.run(1_000);
     assert_eq!(hall.players[&back].view.seat(), Some(Seat(0)));
     assert_eq!(hall.players[&back].view.roster().len(), 2);
-    // And when it is known to be gone.
+    // And when the link is known to be gone.
     let mut view = hall.cut(back);
     hall.run(1_000);
     let again = hall.open("den");
@@ -237,7 +237,7 @@ fn a_game_that_panics_takes_its_room_with_it_and_no_other() {
     assert_eq!((&hall.ended[..], &hall.crashed[..]), (&[one][..], &[one][..]));
     assert_eq!([ada, ben].map(|member| hall.players[&member].closed), [Some(FAILED); 2]);
     assert!(hall.players[&cid].closed.is_none() && hall.rooms.room(two).unwrap().tick() > Tick(100));
-    // What was stepped before is written down.
+    // Everything before that tick is logged.
     let last = hall.logs[&one].iter().filter_map(Record::tick).max();
     assert!(last > Some(Tick(190)), "{last:?}");
     assert_eq!(hall.replay(one, &()), 6);

@@ -1,18 +1,18 @@
-//! As much of a terminal as a game needs: it shows what it is told, and is strict about where.
+//! A terminal emulator for tests: as much as a game needs, and strict about positions.
 
 use unicode_width::UnicodeWidthChar;
 
-/// What a terminal shows.
+/// The content of a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Screen {
     width: usize,
-    /// None for the right half of a wide character.
+    /// `None` for the right half of a wide character.
     rows: Vec<Vec<Option<char>>>,
     row: usize,
     column: usize,
-    /// Bytes of a sequence that has begun.
+    /// The bytes of an escape sequence that has begun.
     sequence: Option<String>,
-    /// Every sequence that was seen besides colours and places.
+    /// Every sequence besides colours and positions.
     pub modes: Vec<String>,
 }
 
@@ -22,12 +22,12 @@ impl Screen {
         Screen { width, rows, row: 0, column: 0, sequence: None, modes: Vec::new() }
     }
 
-    /// What it shows, a line for each row.
+    /// The screen as text, a line for each row.
     pub fn lines(&self) -> Vec<String> {
         self.rows.iter().map(|row| row.iter().flatten().collect()).collect()
     }
 
-    /// Shows more. Panics if that is not on the screen.
+    /// Feeds output to the screen. Panics at anything outside the screen.
     pub fn feed(&mut self, text: &str) {
         for glyph in text.chars() {
             match &mut self.sequence {
@@ -51,7 +51,7 @@ impl Screen {
         assert!(self.row < self.rows.len(), "{glyph:?} is below the last row");
         assert!(self.column + width <= self.width, "{glyph:?} is behind the last column of row {}", self.row);
         let row = &mut self.rows[self.row];
-        // Half of what was wide is nothing.
+        // Overwriting half of a wide character clears the other half.
         if row[self.column].is_none() {
             row[self.column - 1] = Some(' ');
         }

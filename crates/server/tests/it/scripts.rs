@@ -1,4 +1,4 @@
-//! Scripts in a room: what they can do, what they are told, and what they cannot break.
+//! Tests of scripts in a room: their commands, the messages they receive, and the limits on them.
 
 use sametick::rooms::envelope::{Code, Encoding};
 use sametick::rooms::script::Input;
@@ -61,7 +61,7 @@ fn a_script_is_welcomed_walks_and_sees_itself_walk() {
 }
 
 #[test]
-fn ack_seq_is_said_when_everything_of_a_command_is_done() {
+fn ack_seq_is_sent_when_a_command_is_complete() {
     let mut stage = Stage::new(QUIET);
     let ada = stage.enter("Ada");
     stage.run_millis(500);
@@ -83,7 +83,7 @@ fn ack_seq_is_said_when_everything_of_a_command_is_done() {
 }
 
 #[test]
-fn json_and_message_pack_see_each_other_and_are_answered_in_kind() {
+fn json_and_message_pack_scripts_share_a_room() {
     let mut stage = Stage::new(QUIET);
     let (ada, bob) = (stage.enter("Ada"), stage.enter("Bob"));
     stage.run_millis(500);
@@ -109,7 +109,7 @@ fn json_and_message_pack_see_each_other_and_are_answered_in_kind() {
 }
 
 #[test]
-fn deltas_add_up_to_what_a_full_snapshot_says_whatever_happens() {
+fn deltas_add_up_to_the_full_snapshot() {
     for seed in 0..4 {
         let mut stage = Stage::new(Setup { seed, bots: 6, ..QUIET });
         let actors = [stage.enter("Ada"), stage.enter("Bob")];
@@ -138,7 +138,7 @@ fn deltas_add_up_to_what_a_full_snapshot_says_whatever_happens() {
                 let mut features = known["features"].clone();
                 let kinds = features.as_object_mut().unwrap().values_mut();
                 kinds.for_each(|kinds| kinds.as_object_mut().unwrap().retain(|_, those| those != &json!({})));
-                // Of a feature nothing may be left, as of shots in a quiet moment.
+                // A feature may be empty, such as shots in a quiet moment.
                 features.as_object_mut().unwrap().retain(|_, kinds| kinds != &json!({}));
                 features
             };
@@ -150,7 +150,7 @@ fn deltas_add_up_to_what_a_full_snapshot_says_whatever_happens() {
 }
 
 #[test]
-fn commands_of_one_tick_are_done_in_the_order_in_which_they_were_made() {
+fn commands_of_one_tick_run_in_their_order() {
     let mut stage = Stage::new(QUIET);
     let ada = stage.enter("Ada");
     stage.run_millis(600);
@@ -159,7 +159,7 @@ fn commands_of_one_tick_are_done_in_the_order_in_which_they_were_made() {
         said["clientTime"] = ms.into();
         said
     };
-    // The first one shows how far the clocks are apart.
+    // The first command measures the offset between the clocks.
     stage.say(ada, &timed(1, 1_000.0, 0.0));
     stage.run_millis(200);
     stage.actors[ada].told.clear();
@@ -175,7 +175,7 @@ fn commands_of_one_tick_are_done_in_the_order_in_which_they_were_made() {
 }
 
 #[test]
-fn who_says_a_little_in_every_tick_does_not_fall_behind() {
+fn a_script_that_sends_in_every_tick_does_not_fall_behind() {
     let mut stage = Stage::new(QUIET);
     let ada = stage.enter("Ada");
     stage.run_millis(600);
@@ -195,7 +195,7 @@ fn who_says_a_little_in_every_tick_does_not_fall_behind() {
 }
 
 #[test]
-fn too_many_inputs_are_dropped_with_a_word() {
+fn too_many_inputs_are_dropped_with_an_error() {
     let mut stage = Stage::new(QUIET);
     let ada = stage.enter("Ada");
     stage.run_millis(600);
@@ -208,7 +208,7 @@ fn too_many_inputs_are_dropped_with_a_word() {
 }
 
 #[test]
-fn mistakes_are_answered_and_disturb_nobody() {
+fn mistakes_are_answered_and_disturb_no_other_player() {
     let mut stage = Stage::new(QUIET);
     let (ada, bob) = (stage.enter("Ada"), stage.enter("Bob"));
     stage.run_millis(1_000);
@@ -256,7 +256,7 @@ fn mistakes_are_answered_and_disturb_nobody() {
 }
 
 #[test]
-fn floods_and_broken_rules_end_the_connection_and_nothing_else() {
+fn floods_and_broken_rules_end_only_their_connection() {
     let mut stage = Stage::new(QUIET);
     let (ada, bob) = (stage.enter("Ada"), stage.enter("Bob"));
     stage.run_millis(1_000);
@@ -281,7 +281,7 @@ fn floods_and_broken_rules_end_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn who_comes_back_with_the_token_sits_where_they_sat() {
+fn a_rejoin_with_the_token_has_the_same_seat() {
     let mut stage = Stage::new(QUIET);
     let [_, ada, _] = ["Eve", "Ada", "Bob"].map(|name| stage.enter(name));
     stage.run_millis(500);
@@ -302,7 +302,7 @@ fn who_comes_back_with_the_token_sits_where_they_sat() {
         assert_eq!(stage.actors[back].next("snapshot")["mode"], "full");
         old = back;
     }
-    // Over a link that seems to be alive still.
+    // Over another link, while the old one still seems to be alive.
     let back = stage.enter_with("Ada", Some(&token), false);
     stage.run_millis(200);
     assert_eq!(stage.actors[back].next("welcome")["seat"], seat);
@@ -312,7 +312,7 @@ fn who_comes_back_with_the_token_sits_where_they_sat() {
 }
 
 #[test]
-fn a_resume_token_that_brings_nobody_back_is_refused() {
+fn a_resume_token_of_no_player_is_refused() {
     let mut stage = Stage::new(QUIET);
     let ada = stage.enter("Ada");
     stage.run_millis(500);
@@ -340,12 +340,12 @@ fn a_resume_token_that_brings_nobody_back_is_refused() {
 }
 
 #[test]
-fn the_welcome_comes_first_and_says_which_tick_it_is() {
+fn the_welcome_comes_first_and_has_the_tick() {
     let mut stage = Stage::new(QUIET);
     stage.run_millis(1_000);
     let present = u64::from(stage.host.tick().0);
     let ada = stage.enter("Ada");
-    // Said before it is let in.
+    // Sent before the script is let in.
     stage.say(ada, &json!({"v": 2, "kind": "ping", "seq": 1}));
     stage.say(ada, &json!({"v": 2, "kind": "hop"}));
     stage.run_millis(500);
@@ -357,7 +357,7 @@ fn the_welcome_comes_first_and_says_which_tick_it_is() {
 }
 
 #[test]
-fn a_full_room_says_so_and_whoever_only_looks_can_do_nothing() {
+fn a_full_room_refuses_and_a_spectator_cannot_act() {
     let mut stage = Stage::new(Setup { seats: 2, ..QUIET });
     stage.enter("Ada");
     let bob = stage.enter("Bob");
@@ -374,12 +374,12 @@ fn a_full_room_says_so_and_whoever_only_looks_can_do_nothing() {
 }
 
 #[test]
-fn a_script_is_never_told_of_what_is_out_of_sight() {
+fn a_script_receives_nothing_that_is_out_of_sight() {
     let setup = Setup { seed: 11, size: 200, bots: 30, seats: 8, points: 0, rocks: true, rounds: false };
     let mut stage = Stage::new(setup);
     let ada = stage.enter("Ada");
     stage.run_millis(500);
-    // Seen to 48 tiles, and a tenth more for what was seen before.
+    // The view reaches 48 tiles, and a tenth more for entities that were already visible.
     let limit = 48.0 * 1.1 * UNIT as f32 + 1.0;
     let (mut told, mut hidden, mut last) = (0, 0, Value::Null);
     for ms in 0..20_000 {
@@ -388,7 +388,7 @@ fn a_script_is_never_told_of_what_is_out_of_sight() {
         }
         stage.run_millis(1);
         let known = &stage.actors[ada].known;
-        // Compared as soon as it is told, for whoever lives again is elsewhere at once.
+        // Compared as soon as the update arrives: a respawned player is elsewhere at once.
         if last == known["tick"] || known["tick"] != stage.host.tick().0 {
             continue;
         }
@@ -410,7 +410,7 @@ fn a_script_is_never_told_of_what_is_out_of_sight() {
 }
 
 #[test]
-fn what_happens_is_told_as_events() {
+fn game_events_are_sent_as_events() {
     let mut stage = Stage::new(QUIET);
     let ada = stage.enter("Ada");
     stage.run_millis(500);

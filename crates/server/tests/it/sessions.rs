@@ -1,10 +1,10 @@
-//! `sametick sessions`: what a relay has kept is listed, shown and deleted.
+//! Tests of `sametick sessions`: the sessions that a relay has kept are listed, shown and deleted.
 
 use serde_json::Value;
 
 use crate::process::{Folder, Server, command, run};
 
-/// What was printed, and whether it went well.
+/// Whether the command succeeded, and its output.
 fn sessions(folder: &Folder, args: &[&str]) -> (bool, String) {
     let store = folder.path().join("data");
     let mut command = command(&[&["sessions"], args, &["--store", store.to_str().unwrap()]].concat());
@@ -14,7 +14,7 @@ fn sessions(folder: &Folder, args: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn what_a_relay_has_kept_is_listed_shown_and_deleted() {
+fn kept_sessions_are_listed_shown_and_deleted() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &["--data", "data"], None);
     for name in ["friday", "ada's den"] {
@@ -62,14 +62,14 @@ fn what_a_relay_has_kept_is_listed_shown_and_deleted() {
 }
 
 #[test]
-fn places_that_are_none_are_said_to_be_none() {
+fn invalid_places_are_refused() {
     let output = run(&mut command(&["sessions", "list", "--store", "ftp://example.org"]));
     let why = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && why.contains("kept in a folder or at s3://"), "{why}");
 }
 
 #[test]
-fn a_server_that_stops_saves_what_is_played() {
+fn a_server_that_stops_saves_its_sessions() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &["--data", "data", "--store", "cloud"], None);
     let url = relay.url("udp").to_owned();
@@ -91,7 +91,7 @@ fn a_server_that_stops_saves_what_is_played() {
     assert!(!bots.join().unwrap().status.success());
     let (id, shown) = played();
     assert_eq!(shown["saved_tick"], shown["last_tick"], "{shown}");
-    // The same lies in the other place, and the log says where.
+    // The same files are in the other place, and the log names it.
     let cloud = folder.path().join("cloud");
     let output = run(&mut command(&["sessions", "show", &id, "--json", "--store", cloud.to_str().unwrap()]));
     let there: Value = serde_json::from_slice(&output.stdout).unwrap();

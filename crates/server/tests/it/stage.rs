@@ -1,4 +1,4 @@
-//! A room of arena with scripts and a native view in it, in virtual time and without a network.
+//! Test harness: a room of arena with scripts and a native view, in virtual time and without a network.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,14 +14,14 @@ use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
 use serde_json::{Value, json};
 
-/// A script, and what it was told.
+/// A script, and the messages it has received.
 pub struct Actor {
     member: Member,
     script: Script<Arena>,
     wake_at: Option<Time>,
-    /// What it was told and has not been looked at.
+    /// The messages that the test has not taken yet.
     pub told: VecDeque<(Encoding, Value)>,
-    /// What a client that merges snapshots knows.
+    /// The state of a client that merges snapshots.
     pub known: Value,
     pub hung_up: bool,
 }
@@ -31,7 +31,7 @@ pub struct Stage {
     pub now: Time,
     pub host: Host<Arena>,
     pub actors: Vec<Actor>,
-    /// How often the log says that a player joined.
+    /// How often the log has recorded a join.
     pub joined: usize,
     native: (Member, View<Arena>),
     to_host: Vec<(Member, Channel, Vec<u8>)>,
@@ -44,7 +44,7 @@ pub fn join_as(name: &str, setup: Setup) -> JoinAs<Arena> {
 }
 
 impl Stage {
-    /// A room with somebody native in it, on seat 0.
+    /// A room with a native player on seat 0.
     pub fn new(setup: Setup) -> Stage {
         let config = HostConfig { seats: setup.seats, secret: [7; 32], ..HostConfig::default() };
         let view = View::new(Time::ZERO, &join_as("native", setup), Path::default());
@@ -89,12 +89,12 @@ impl Stage {
         self.host.handle(self.now, host::Input::Closed(self.actors[actor].member, Leaving::Left));
     }
 
-    /// A script says something, as JSON.
+    /// Sends a script's message as JSON.
     pub fn say(&mut self, actor: usize, message: &Value) {
         self.say_bytes(actor, Encoding::Json, message.to_string().as_bytes());
     }
 
-    /// The same as MessagePack.
+    /// Sends a script's message as MessagePack.
     pub fn say_packed(&mut self, actor: usize, message: &Value) {
         self.say_bytes(actor, Encoding::MessagePack, &rmp_serde::to_vec_named(message).unwrap());
     }
@@ -205,14 +205,14 @@ impl Stage {
         }
     }
 
-    /// What the native player measures.
+    /// The native player's statistics.
     pub fn native(&self) -> Stats {
         self.native.1.stats()
     }
 }
 
 impl Actor {
-    /// The next message of a kind that it was told; those before it are dropped.
+    /// The next message of a kind for a script; those before it are dropped.
     #[track_caller]
     pub fn next(&mut self, kind: &str) -> Value {
         self.find(kind).unwrap_or_else(|| panic!("no {kind} has come"))
@@ -227,13 +227,13 @@ impl Actor {
         None
     }
 
-    /// All messages of a kind that it was told and that have not been looked at.
+    /// All messages of a kind for a script that were not taken yet.
     pub fn all(&mut self, kind: &str) -> Vec<Value> {
         self.told.drain(..).map(|(_, value)| value).filter(|value| value["kind"] == kind).collect()
     }
 }
 
-/// What a client does with a snapshot, in any language.
+/// Merges a snapshot as a client in any language does.
 fn merge(known: &mut Value, snapshot: &Value) {
     if snapshot["kind"] != "snapshot" {
         return;

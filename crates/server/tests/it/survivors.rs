@@ -1,4 +1,5 @@
-//! What survives a server that is killed at any moment: position, structures, profile and who somebody is. Real processes.
+//! Tests that a server killed at any moment keeps what it reported as saved: positions, structures, profiles and
+//! identities. Real processes.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +10,11 @@ use crate::everyone::{Socket, block_on};
 use crate::process::Folder;
 use crate::web::Up;
 
-/// Kills in the test command; `SAMETICK_SERVER_KILLS` sets another number. The writer of the database itself is killed far more
-/// often by the tests of `store`.
+/// Kills in the test command; `SAMETICK_SERVER_KILLS` sets another number. The writer of the database itself is killed
+/// far more often by the tests of `store`.
 const KILLS: u64 = 6;
 
-/// What a script knows of itself and of the place, by tick.
+/// A script's own state and the structures it has seen, by tick.
 #[derive(Default)]
 struct Seen {
     token: Option<String>,
@@ -35,7 +36,7 @@ impl Seen {
                 }
                 let standing = message["features"]["build"]["structure"].as_object();
                 for (number, structure) in standing.into_iter().flatten() {
-                    // Rocks are there anyway.
+                    // Rocks exist without being built.
                     if structure["kind"] != 2 {
                         self.structures.entry(number.clone()).or_insert(tick);
                     }
@@ -47,7 +48,7 @@ impl Seen {
     }
 }
 
-/// Walks about, and builds beside where it is.
+/// Walks about, and builds near its position.
 fn wish(rng: &mut Rng, seq: u64, at: &Value) -> Value {
     let turn = |rng: &mut Rng| rng.chance(1, 2);
     let command = |feature: &str, action: &str, payload: Value| json!({"v": 2, "kind": "command", "seq": seq, "feature": feature, "action": action, "payload": payload});
@@ -61,7 +62,7 @@ fn wish(rng: &mut Rng, seq: u64, at: &Value) -> Value {
     command("movement", "input_batch", json!({"inputs": vec![step; 4]}))
 }
 
-/// Plays until the room was saved once more, and a little longer. Returns what was seen.
+/// Plays until the room was saved once more, and a little longer. Updates what was seen.
 async fn play(up: &Up, rng: &mut Rng, seen: &mut Seen) {
     let token = seen.token.as_ref().map(|token| format!("&token={token}")).unwrap_or_default();
     let path = format!("den/ws?name=Ada&setup=%7B%22bots%22:0%7D{token}");
@@ -86,13 +87,13 @@ async fn play(up: &Up, rng: &mut Rng, seen: &mut Seen) {
     }
 }
 
-/// Everything that was said to be on disk is there, or something newer.
+/// Asserts that everything that was reported as saved is there, or something newer.
 fn check(before: &Seen, now: &Seen) {
     let Some((_, at)) = now.at.first_key_value() else { return };
     if before.saved == 0 {
         return;
     }
-    // Between updates they were somewhere in between.
+    // The position may lie between those of two updates.
     let near = |other: &Value| {
         [0, 1].iter().all(|axis| {
             let [one, other] = [at, other].map(|at| at[*axis].as_i64().unwrap());
@@ -111,7 +112,7 @@ fn check(before: &Seen, now: &Seen) {
 }
 
 #[test]
-fn a_server_that_is_killed_loses_nothing_it_said_was_saved() {
+fn a_killed_server_loses_nothing_it_reported_as_saved() {
     let kills = std::env::var("SAMETICK_SERVER_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let (folder, mut rng, mut seen) = (Folder::new(), Rng::new(kills), Seen::default());
     for _ in 0..kills {

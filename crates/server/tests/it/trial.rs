@@ -1,4 +1,4 @@
-//! Games on trial: small ones that are right, wrong or slow on purpose.
+//! Small games for tests that are correct, wrong or slow on purpose.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ thread_local! {
     static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Something outside the state.
+/// State outside the game's state.
 static OUTSIDE: AtomicU32 = AtomicU32::new(0);
 
 /// How many steps of [`Slow`] this thread has made since it was last asked.
@@ -51,7 +51,7 @@ impl Game for Slow {
     }
 }
 
-/// A game that hides a part of its state from those who save it.
+/// A game that does not serialise a part of its state.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Faulty {
     pub sum: u64,
@@ -76,7 +76,7 @@ impl Game for Faulty {
     }
 }
 
-/// A game that looks outside its state, at something that all its instances share.
+/// A game that reads a value outside its state, which all its instances share.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Leaky {
     pub seen: u32,
@@ -98,7 +98,7 @@ impl Game for Leaky {
     }
 }
 
-/// A game that is right on every thread, and different on each.
+/// A game that is deterministic on each thread, and different between threads.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Threaded {
     pub ticks: u32,
@@ -124,7 +124,7 @@ impl Game for Threaded {
     }
 }
 
-/// A game that falls over when somebody presses seven.
+/// A game that panics when a player presses seven.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Fragile;
 
@@ -144,7 +144,7 @@ impl Game for Fragile {
     }
 }
 
-/// What a walker of [`Field`] does.
+/// The input of a walker of [`Field`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct Step {
     pub dx: i8,
@@ -152,7 +152,7 @@ pub struct Step {
     pub panic: bool,
 }
 
-/// A game for rooms that falls over when somebody asks for it: walkers on a field.
+/// A game for rooms that panics on a player's command: walkers on a field.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Field {
     walkers: std::collections::BTreeMap<u16, [i32; 2]>,
@@ -180,7 +180,7 @@ impl Game for Field {
     fn step(&mut self, inputs: &Inputs<Step>) {
         for row in inputs {
             let step = row.input.unwrap_or_default();
-            assert!(!step.panic, "somebody has asked for it");
+            assert!(!step.panic, "a player has asked for it");
             let at = self.walkers.entry(row.seat.0).or_default();
             *at = [at[0] + i32::from(step.dx), at[1] + i32::from(step.dy)];
             if row.left {
@@ -230,7 +230,7 @@ pub fn games() -> Games {
     sametick::games![Slow, Faulty, Leaky, Threaded, Fragile, sametick_pong::Pong => sametick_pong::autopilot]
 }
 
-/// One of them.
+/// The slow game.
 pub fn slow() -> Box<dyn AnyGame> {
     Box::new(Known::<Slow>::new())
 }

@@ -1,4 +1,4 @@
-//! `sametick up`: what it serves, what it says when it cannot, and how it ends.
+//! Tests of `sametick up`: what it serves, its errors, and how it ends.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use crate::process::{Folder, command, run};
 use crate::web::Up;
 
 #[test]
-fn the_api_says_how_the_server_is_what_it_is_and_who_plays() {
+fn the_api_reports_health_version_and_players() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     assert!(up.greeting.contains("data        sametick-data"), "{}", up.greeting);
@@ -26,7 +26,7 @@ fn the_api_says_how_the_server_is_what_it_is_and_who_plays() {
     assert!(server["native"][0].as_str().unwrap().starts_with("udp://127.0.0.1:"), "{server}");
     assert_eq!(up.api("/api/sessions"), serde_json::json!({ "sessions": [] }));
 
-    // Bots play, over UDP and over the WebSocket of the same port, and are seen.
+    // Bots play over UDP and over the WebSocket of the same port, and are listed.
     for (name, url) in [("one", up.native("udp")), ("two", format!("ws://{}", up.addr))] {
         let bots = std::thread::spawn(move || {
             run(&mut command(&["bot", "pong", "--connect", &url, "--seconds", "2", "--session", name]))
@@ -112,7 +112,7 @@ fn pages_are_small_guarded_and_not_sent_twice() {
 }
 
 #[test]
-fn an_address_that_leads_nowhere_is_not_found_and_the_app_says_so() {
+fn an_unknown_address_is_a_404_with_the_app() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let page = up.get("/");
@@ -164,7 +164,7 @@ fn a_passphrase_is_asked_for_before_sessions_are_shown() {
 }
 
 #[test]
-fn a_config_file_says_the_same_as_options_and_options_go_before() {
+fn options_override_a_config_file_of_the_same_settings() {
     let folder = Folder::new();
     std::fs::write(folder.path().join("up.toml"), "data = 'kept'\nwt = 'off'\nudp = 1\n").unwrap();
     let up = Up::start(&folder, &["--config", "up.toml"], None);
@@ -186,7 +186,7 @@ fn a_config_file_says_the_same_as_options_and_options_go_before() {
 #[test]
 fn a_configured_certificate_makes_the_pages_https() {
     let folder = Folder::new();
-    // The kept certificate of another server is as good as any from an authority.
+    // The kept certificate of another server stands for one from an authority.
     let other = Up::start(&folder, &[], None);
     let pin = other.api("/api/server")["webtransport"]["cert"].as_str().unwrap().to_owned();
     drop(other);
@@ -201,7 +201,7 @@ fn a_configured_certificate_makes_the_pages_https() {
 }
 
 #[test]
-fn what_keeps_it_from_starting_is_said_in_one_line_with_what_to_do() {
+fn startup_errors_are_one_line_with_advice() {
     let folder = Folder::new();
     let up = Up::start(&folder, &["--data", "held"], None);
     let (taken, next) = (up.addr.to_string(), format!("127.0.0.1:{}", up.addr.port() + 1));
@@ -300,7 +300,7 @@ fn help_of_up_teaches_by_example() {
 }
 
 #[test]
-fn a_stop_during_games_is_no_reason_to_warn() {
+fn a_stop_during_games_logs_no_warning() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let url = up.native("udp");

@@ -1,4 +1,4 @@
-//! A client that speaks HTTP by hand, so that it sees every byte, and `sametick up` to speak it to.
+//! Test harness: an HTTP client written by hand, so that tests see every byte, and a `sametick up` to call.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ pub const IN_VAIN: Duration = Duration::from_secs(20);
 pub struct Up {
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
-    /// What it printed when it was up.
+    /// Its output until it was up.
     pub greeting: String,
     pub addr: SocketAddr,
 }
@@ -28,7 +28,7 @@ impl Up {
         Up::start_with(folder, args, secret.as_slice())
     }
 
-    /// The same with these in the environment.
+    /// The same with these variables in its environment.
     pub fn start_with(folder: &Folder, args: &[&str], variables: &[(&str, &str)]) -> Up {
         let mut up = command(&["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "0"]);
         up.args(args).envs(variables.iter().copied()).current_dir(folder.path());
@@ -36,7 +36,7 @@ impl Up {
         Up::spawn(folder, up.stderr(log))
     }
 
-    /// One whose output is not read any more once it is up: whoever did is gone.
+    /// Starts one whose output has no reader any more once it is up.
     pub fn start_unread(folder: &Folder, args: &[&str]) -> Up {
         let mut up = command(&["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "0"]);
         up.args(args).current_dir(folder.path()).stderr(Stdio::piped());
@@ -58,7 +58,7 @@ impl Up {
         Up { child, stdout: Some(stdout), greeting, addr }
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     pub fn log_in(folder: &Folder) -> String {
         std::fs::read_to_string(folder.path().join("stderr.txt")).unwrap_or_default()
     }
@@ -72,7 +72,7 @@ impl Up {
         self.child.id()
     }
 
-    /// Waits for the end after a signal: whether it was clean, and what was printed.
+    /// Waits for the end after a signal. Returns whether it was clean, and the output.
     pub fn end(mut self) -> (bool, String) {
         let mut out = String::new();
         if let Some(stdout) = &mut self.stdout {
@@ -85,7 +85,7 @@ impl Up {
         self.ask("GET", path, "")
     }
 
-    /// Asks with these headers, each with its end of line.
+    /// Sends a request with these headers, each with its end of line.
     pub fn ask(&self, method: &str, path: &str, headers: &str) -> Answer {
         let mut stream = TcpStream::connect(self.addr).unwrap();
         stream.set_read_timeout(Some(IN_VAIN)).unwrap();
@@ -96,7 +96,7 @@ impl Up {
         Answer::parse(&answer)
     }
 
-    /// What the API says at this path.
+    /// The API's answer for this path.
     pub fn api(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -118,7 +118,7 @@ impl Drop for Up {
     }
 }
 
-/// An answer, taken apart.
+/// A parsed answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

@@ -1,4 +1,4 @@
-//! Which sessions there are: the list, for those who follow it, and one of them, for those who know its id.
+//! Lists of sessions for clients that follow them, and the lookup of one session by its id.
 
 use alloc::vec;
 
@@ -8,7 +8,7 @@ use crate::id::SessionId;
 use crate::lobby::{Filter, Reply};
 use crate::message::Refusal;
 
-/// Who is told of changes, and of which.
+/// A client that follows a list, and its filter.
 pub(super) struct ListSubscriber {
     filter: Filter,
     told: u64,
@@ -24,7 +24,7 @@ impl<C: Catalog> Gateway<C> {
         }
     }
 
-    /// Says what a session is like. One that may not be found looks as if there were none.
+    /// Looks up a session. A session that may not be found is answered like one that does not exist.
     pub(super) fn find(&mut self, client: ClientId, seq: u64, session: SessionId) {
         let found = self.catalog.find(session).filter(|listed| listed.summary.may_be_found());
         let host = self.catalog.host(self.now, session.host);
@@ -38,7 +38,7 @@ impl<C: Catalog> Gateway<C> {
         self.outputs.push_back(Output::Reply(client, Some(seq), reply));
     }
 
-    /// Whether there may be hosts, and sessions of theirs, that it has not heard of yet.
+    /// Whether there may be hosts, and sessions of theirs, that the gateway has not heard of yet.
     pub(super) fn is_hearing(&self) -> bool {
         self.now.micros_since(self.born_at) < HEARING_US
     }

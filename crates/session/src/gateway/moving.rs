@@ -1,4 +1,4 @@
-//! Sessions that go on at another host: the gateway finds one, and brings the two together.
+//! Moving a session to another host: the gateway chooses the target and relays between the two hosts.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -12,19 +12,19 @@ use crate::message::{Forward, Refusal};
 use crate::placing::{Adopted, ToHost};
 use crate::settings::Settings;
 
-/// For so long it is remembered which host was asked to take a session over.
+/// How long the gateway remembers which host was asked to adopt a session.
 const MOVES_US: u64 = 60_000_000;
 
-/// A session that goes on at another host.
+/// A session that is moving to another host.
 pub(super) struct Move {
-    /// Who is asked to have it.
+    /// The host that is asked to adopt it.
     target: Option<HostId>,
     refused: BTreeSet<HostId>,
     pub(super) until: Time,
 }
 
 impl<C: Catalog> Gateway<C> {
-    /// A host wants to be rid of a session: one other host is asked, the same as before if it was asked before.
+    /// A host offers a session: one other host is asked, the same one as before if there was one.
     pub(super) fn offered(
         &mut self,
         session: SessionId,
@@ -33,7 +33,8 @@ impl<C: Catalog> Gateway<C> {
         stored: Vec<u8>,
     ) {
         if self.is_draining {
-            // Whoever ends sees no move to its end; the session goes on in the next life of its host.
+            // A gateway that is draining cannot see the move through; the session resumes in the host's next
+            // incarnation.
             return self.outputs.push_back(Output::Host(session.host, ToHost::Stay(session)));
         }
         if !self.moves.contains_key(&(session, life)) && self.moves.len() >= MAX_PENDING {

@@ -1,4 +1,4 @@
-//! What gateways ask: a session, or a place in one.
+//! Requests from gateways: create a session, or reserve a place in one.
 
 use alloc::boxed::Box;
 
@@ -29,7 +29,7 @@ impl Host {
         let ToHost::Place { key, settings, password, .. } = &ask else { return };
         let key = *key;
         if let Some(session) = self.keys.get(&key) {
-            // Asked before: the answer was lost, or comes twice.
+            // A repeated request: the answer was lost, or the request was duplicated.
             let session = *session;
             return match self.running.contains_key(&session) {
                 true => self.grant(gateway, session, ask),
@@ -85,7 +85,7 @@ impl Host {
     fn found(&mut self, gateway: GatewayId, ask: ToHost, id: SessionId, lock: Option<Lock>) {
         let ToHost::Place { key, settings, .. } = &ask else { return };
         let key = *key;
-        // The draining may have begun while the password was weighed.
+        // The host may have started to drain while the password was hashed.
         let plan = self.offer_for(settings).filter(|_| !self.is_draining()).map(|offer| offer.plan.clone());
         let founding = plan.map(|plan| Founding { id, key, plan, settings: settings.clone(), lock });
         let session = founding.and_then(|founding| Session::new(self.now, &self.config.secret, founding));
@@ -98,7 +98,7 @@ impl Host {
         }
     }
 
-    /// A place for who has made a session.
+    /// Reserves the place of the creator.
     fn grant(&mut self, gateway: GatewayId, session: SessionId, ask: ToHost) {
         let ToHost::Place { key, player, name, .. } = ask else { return };
         let ask = self.note(gateway, session, What::Place(key));
@@ -155,7 +155,7 @@ impl Host {
         }
     }
 
-    /// What a session says to somebody who asked.
+    /// Passes on a session's answer to the request.
     pub(super) fn answer(&mut self, ask: u64, answer: Result<Ticket, Refusal>) {
         let Some(Asked { gateway, session, what, .. }) = self.asks.remove(&ask) else { return };
         let Some(running) = self.running.get(&session) else { return };

@@ -1,4 +1,4 @@
-//! Members and their sessions, and what sessions want.
+//! Members' connections to their sessions, and the outputs of sessions.
 
 use sametick_wire::Member;
 use sametick_wire::identity::{PlayerId, Token};
@@ -22,7 +22,7 @@ impl Host {
 
     fn enter(&mut self, member: Member, session: SessionId, closing: Closing, input: session::Input) {
         if self.members.contains_key(&member) {
-            // A connection is one member's.
+            // A connection belongs to one member.
             return;
         }
         if self.running.contains_key(&session) {
@@ -49,7 +49,7 @@ impl Host {
         }
     }
 
-    /// Takes out what a session wants.
+    /// Drains the outputs of a session.
     pub(super) fn drain(&mut self, id: SessionId) {
         while let Some(running) = self.running.get_mut(&id) {
             let output = match running.session.poll_output() {
@@ -100,11 +100,11 @@ impl Host {
         self.has_news();
     }
 
-    /// A session is over. One whose game crashed too often, or that goes on elsewhere, is kept on disk, so that its players are
-    /// told also in the next life.
+    /// A session is over. The file of one that was quarantined or moved stays on disk, so that the next incarnation can
+    /// tell its players too.
     fn bury(&mut self, id: SessionId, ending: Ending) {
         let Some(mut running) = self.running.remove(&id) else { return };
-        // Whoever has come while that was being stored.
+        // Connections that were opened while that was being stored.
         loop {
             match running.session.poll_output() {
                 session::Output::Close(member, why) => {

@@ -1,4 +1,4 @@
-//! A host that ends: its sessions go on at another one, or in its next life.
+//! Shutdown of a host: its sessions move to another host, or wait for its next incarnation.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -12,13 +12,13 @@ use crate::placing::{Adopted, FromHost};
 use crate::session::{self, Session};
 use crate::ticket::{Admission, Ticket};
 
-/// For how long others are asked to take sessions over.
+/// How long sessions are offered to other hosts.
 pub const MOVE_US: u64 = 6_000_000;
 
-/// How often.
+/// The interval of offers.
 const OFFER_EVERY_US: u64 = 1_000_000;
 
-/// A disk that has not stored everything so long after that never will: the process ends without.
+/// If the disk has not stored everything after this time, the process exits without it.
 const DISK_US: u64 = 2_000_000;
 
 impl Host {
@@ -50,7 +50,7 @@ impl Host {
         }
     }
 
-    /// Whoever has room may have them.
+    /// Offers the frozen sessions to any host with room.
     fn offer(&mut self) {
         if self.offer_at > self.now {
             return;
@@ -82,7 +82,7 @@ impl Host {
         to: Forward,
         admissions: Vec<Admission>,
     ) {
-        // In another life it was another state that was taken over.
+        // Another incarnation offered another state.
         if self.is_offered(from) && life == self.config.life {
             self.pass_to(from, session::Input::Moved(to, admissions));
         }
@@ -131,7 +131,7 @@ impl Host {
         self.outputs.push_back(Output::Gateway(gateway, said));
     }
 
-    /// A session that was taken over is stored.
+    /// A session that was adopted is stored.
     pub(super) fn adopted(&mut self, id: SessionId, tickets: &[Ticket]) {
         let Some((life, gateways)) = self.adoptions.remove(&id) else { return };
         let Some(session) = self.session(id).filter(|session| session.phase() != Phase::Closed) else {

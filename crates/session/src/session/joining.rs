@@ -1,4 +1,4 @@
-//! Who comes, who goes, and who comes back.
+//! Joining, leaving and resuming.
 
 use alloc::vec::Vec;
 
@@ -13,9 +13,9 @@ use super::{
 };
 use crate::message::{Closing, Ending, Parting, Phase, Refusal};
 use crate::name::Name;
-use crate::pace::Pace;
 use crate::password::{GUESSES_OF_ALL, Lock, Password, Salt, Weight};
 use crate::ticket::{MAX_TOKENS, TICKET_US, Ticket};
+use sametick_wire::rate_limit::TokenBucket;
 
 impl Session {
     pub(super) fn reserve(&mut self, reserve: Reserve) {
@@ -52,7 +52,7 @@ impl Session {
     pub(super) fn weighed(&mut self, work: u64, weight: Weight) {
         match self.works.remove(&work) {
             Some(Work::Join(reserve, salt)) => {
-                // Another password, or none, may have been set meanwhile.
+                // The password may have been changed or removed meanwhile.
                 let is_right = self.kept.lock.is_none_or(|lock| lock == Lock { salt, weight });
                 if is_right {
                     self.give_ticket(&reserve);
@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Sets another password once it is weighed, or none at once.
+    /// Sets another password once it is hashed, or removes it at once.
     pub(super) fn change_lock(
         &mut self,
         member: Member,
@@ -129,14 +129,14 @@ impl Session {
         Ok(self.expect(player, &reserve.name, seat))
     }
 
-    /// The ticket that somebody has, if it is good for long enough: it is asked for again, perhaps because the answer was lost.
+    /// A player's ticket, if it is valid for long enough: a request may be repeated because the answer was lost.
     fn ticket_of(&self, player: PlayerId, seat: Option<Seat>) -> Option<Ticket> {
         let ticket = &self.expected.get(&player)?.ticket;
         let is_good = ticket.seat == seat && ticket.until().micros_since(self.now) > TICKET_US / 2;
         is_good.then(|| ticket.clone())
     }
 
-    /// A ticket for somebody: the one they have, or another in place of it.
+    /// A ticket for a player: the existing one, or another that replaces it.
     pub(super) fn expect(&mut self, player: PlayerId, name: &Name, seat: Option<Seat>) -> Ticket {
         if let Some(ticket) = self.ticket_of(player, seat) {
             return ticket;
@@ -147,7 +147,7 @@ impl Session {
         ticket
     }
 
-    /// Whether a seat takes part and somebody could have it.
+    /// Whether a seat takes part and the player could have it.
     pub(super) fn check_free(&self, seat: Seat, player: PlayerId) -> Result<(), Refusal> {
         if seat.index() >= self.kept.seats() {
             return Err(Refusal::NoSuchSeat);
@@ -199,7 +199,7 @@ impl Session {
         });
     }
 
-    /// A name that nobody else has.
+    /// A name that no other member has.
     fn name_for(&self, name: &Name) -> Name {
         let is_free = |name: &Name| !self.kept.people.iter().any(|person| person.name.is_like(name));
         let numbered = (2..).map(|number| name.numbered(number));
@@ -214,7 +214,7 @@ impl Session {
             return self.fresh.push(Output::Close(member, Closing::Over(ending)));
         }
         let is_good = self.kept.person(player).is_some_and(|person| {
-            // All are looked at, so that it takes as long for any.
+            // All are compared, so that the time does not depend on which one matches.
             let good = |serial| self.tokens.is_good(token, player, person.joined, serial);
             (person.floor..=person.serial).filter(|serial| good(*serial)).count() > 0
         });
@@ -224,7 +224,7 @@ impl Session {
         self.connect(member, player);
     }
 
-    /// A member is there over this link, and over no other.
+    /// Connects a member over this link, and ends any other link of theirs.
     fn connect(&mut self, member: Member, player: PlayerId) {
         let Some(person) = self.kept.person_mut(player) else { return };
         if person.serial - person.floor + 1 < MAX_TOKENS {
@@ -232,7 +232,7 @@ impl Session {
         }
         let (seat, serial) = (person.seat, person.serial);
         let old = self.presences.remove(&player);
-        let chat = old.as_ref().map_or(Pace::default(), |presence| presence.chat);
+        let chat = old.as_ref().map_or(TokenBucket::default(), |presence| presence.chat);
         let grace = old.as_ref().and_then(|presence| presence.grace);
         let place = Place::On(member);
         self.presences.insert(player, Presence { place, serial, is_heard: false, grace, chat });
@@ -266,7 +266,7 @@ impl Session {
         }
     }
 
-    /// A member's part in the session ends, and with it every token and ticket of theirs.
+    /// Removes a member, with all their tokens and tickets.
     pub(super) fn remove(&mut self, player: PlayerId, why: Parting) {
         self.expected.remove(&player);
         let Some(presence) = self.presences.remove(&player) else { return };
@@ -304,7 +304,7 @@ impl Session {
         Ok(())
     }
 
-    /// The host is back: everybody who was there is waited for.
+    /// The host is back: the seats of all members are held.
     pub(super) fn come_back(&mut self, crashed_s: Option<u64>) {
         self.await_all(if self.kept.dormant { DORMANT_US } else { WINDOW_US });
         if self.kept.phase == Phase::Closed {
@@ -317,7 +317,7 @@ impl Session {
         }
     }
 
-    /// The game has crashed: it goes on from its save and log, unless it has done so too often.
+    /// The game has crashed: it resumes from its save and log, unless it has crashed too often.
     pub(super) fn crashed(&mut self, unix_s: u64) {
         if self.kept.phase != Phase::Running {
             return;
@@ -340,7 +340,7 @@ impl Session {
             return;
         }
         self.end_links(Closing::Over(ending));
-        // The game of one that is frozen has been saved and ended.
+        // The game of a frozen session has been saved and ended.
         if self.kept.phase == Phase::Running && self.rest == Rest::None && !self.kept.dormant {
             self.fresh.push(Output::Finish);
         }
@@ -372,7 +372,7 @@ impl Session {
         self.refuse_works(Refusal::Over);
     }
 
-    /// Nobody waits for a password to be weighed any more.
+    /// Refuses all requests that wait for a password hash.
     pub(super) fn refuse_works(&mut self, refusal: Refusal) {
         let works = core::mem::take(&mut self.works);
         let refused = works.into_values().map(|work| match work {

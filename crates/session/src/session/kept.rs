@@ -1,4 +1,4 @@
-//! What of a session outlives its process, as canonical bytes.
+//! The stored state of a session, as canonical bytes.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -17,20 +17,20 @@ use crate::plan::{Group, Plan};
 use crate::settings::Settings;
 use crate::ticket::MAX_TOKENS;
 
-/// The form of what is kept.
+/// The version of the format.
 const VERSION: u8 = 2;
 
-/// Nothing that is counted in a session comes near this.
+/// An upper bound of the counters of a session, which they never come near.
 const MAX_COUNT: u32 = u32::MAX / 2;
 
-/// Bytes of the hash that tells damage.
+/// Bytes of the hash that detects damage.
 const CHECK_LEN: usize = 8;
 
-/// What of a session outlives its process.
+/// The state of a session that survives its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub id: SessionId,
-    /// By which request it was made.
+    /// The key of the request that created it.
     pub key: Key,
     pub plan: Plan,
     pub settings: Settings,
@@ -41,61 +41,61 @@ pub(crate) struct Kept {
     pub results: Option<String>,
     #[serde(with = "maybe_player")]
     pub creator: Option<PlayerId>,
-    /// The names of all groups, also of those that take no part.
+    /// The names of all groups, also of those that do not take part.
     pub labels: Vec<Name>,
-    /// In the order of their ids.
+    /// Ordered by id.
     pub people: Vec<KeptPerson>,
     #[serde(with = "players")]
     pub banned: Vec<PlayerId>,
-    /// Counts whoever comes and whoever sits down in another group.
+    /// Counts arrivals and moves to another group.
     pub next: u32,
     /// Counts salts.
     pub salts: u32,
-    /// When the game crashed lately, in Unix seconds.
+    /// Recent crashes of the game, in Unix seconds.
     pub crashes: Vec<u64>,
-    /// What it was called first: its games are called after that wherever it goes.
+    /// Its first id: the files of its games keep this name when it moves.
     pub origin: SessionId,
-    /// What it was at the host before.
+    /// Its id at the previous host.
     pub was: Option<SessionId>,
-    /// It has come from another host, which may still have it: nothing happens before somebody comes whom that host has sent.
+    /// Adopted from another host, which may still have it: inactive until a member arrives whom that host has sent.
     pub dormant: bool,
-    /// Where it goes on.
+    /// Where it has moved to.
     pub forward: Option<Forward>,
 }
 
-/// Somebody who takes part.
+/// A member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptPerson {
     #[serde(with = "player")]
     pub player: PlayerId,
     pub name: Name,
     pub seat: Option<Seat>,
-    /// The group they stay in while a game goes on.
+    /// The group that the player stays in while a game runs.
     pub bound: Option<Group>,
     pub ready: bool,
-    /// When they came, among all.
+    /// The order of joining the session.
     pub joined: u32,
-    /// When they came into their group, among all.
+    /// The order of joining the group.
     pub sat: u32,
-    /// The newest token that was given to them.
+    /// The serial number of the newest token.
     pub serial: u32,
-    /// The oldest that is good.
+    /// The serial number of the oldest valid token.
     pub floor: u32,
 }
 
-/// Why what was kept cannot be used.
+/// Why a stored session cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damaged {
-    /// Another version wrote it.
+    /// It has another version.
     Version(u8),
-    /// It is not what was written.
+    /// The bytes are damaged.
     Bytes,
-    /// It was written so, but it is no state of a session.
+    /// The bytes are intact, but hold no valid state of a session.
     Unsound,
 }
 
 impl Kept {
-    /// What the driver stores.
+    /// Encodes it for storage.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = alloc::vec![VERSION];
         control::put(&mut bytes, self);
@@ -104,7 +104,7 @@ impl Kept {
         bytes
     }
 
-    /// What the driver found.
+    /// Decodes and checks it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Kept, Damaged> {
         let (said, check) = bytes.split_last_chunk::<CHECK_LEN>().ok_or(Damaged::Bytes)?;
         if !blake3::hash(said).as_bytes().starts_with(check) {
@@ -118,7 +118,7 @@ impl Kept {
         if kept.is_sound() { Ok(kept) } else { Err(Damaged::Unsound) }
     }
 
-    /// Whether it can be so.
+    /// Whether the state is consistent.
     pub fn is_sound(&self) -> bool {
         let seats = self.seats();
         let sitting: BTreeSet<Seat> = self.people.iter().filter_map(|person| person.seat).collect();
@@ -148,7 +148,7 @@ impl Kept {
             && self.phase != Phase::Closed
     }
 
-    /// How many seats take part.
+    /// The number of seats that take part.
     pub fn seats(&self) -> usize {
         self.plan.seats_of(self.settings.groups)
     }
@@ -166,12 +166,12 @@ impl Kept {
         self.people.insert(at, person);
     }
 
-    /// Who sits on a seat.
+    /// The member on a seat.
     pub fn sitter(&self, seat: Seat) -> Option<&KeptPerson> {
         self.people.iter().find(|person| person.seat == Some(seat))
     }
 
-    /// The first of those who are in a group.
+    /// The member who has been in a group for the longest.
     pub fn captain(&self, group: Group) -> Option<PlayerId> {
         let is_in =
             |person: &&KeptPerson| person.seat.and_then(|seat| self.plan.group_of(seat)) == Some(group);
@@ -197,7 +197,7 @@ mod tests {
         Name::parse(text).unwrap()
     }
 
-    /// A session with somebody in it whose tokens are these.
+    /// A session with one member whose valid tokens are these.
     fn kept(floor: u32, serial: u32) -> Kept {
         let settings = Settings {
             name: name("x"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_counted_too_far_is_refused() {
+    fn a_counter_that_is_too_large_is_refused() {
         let read = |kept: &Kept| Kept::from_bytes(&kept.to_bytes()).map(|_| ());
         assert_eq!(read(&kept(7, 10)), Ok(()));
         for (floor, serial) in [(0, u32::MAX), (u32::MAX, u32::MAX), (2, 1), (0, MAX_TOKENS)] {

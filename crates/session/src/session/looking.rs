@@ -1,4 +1,4 @@
-//! What whoever drives a session may look at.
+//! Read-only accessors.
 
 use sametick_sim::Seat;
 use sametick_wire::Member;
@@ -11,17 +11,17 @@ use crate::message::{Ending, Forward, Phase};
 use crate::name::Name;
 
 impl Session {
-    /// Which session it is.
+    /// The session's id.
     pub fn id(&self) -> SessionId {
         self.kept.id
     }
 
-    /// By which request it was made.
+    /// The key of the request that created it.
     pub fn key(&self) -> Key {
         self.kept.key
     }
 
-    /// Where it is in its life.
+    /// The phase.
     pub fn phase(&self) -> Phase {
         self.kept.phase
     }
@@ -31,27 +31,27 @@ impl Session {
         self.kept.ending
     }
 
-    /// What it was called first: saves and logs of its games have that name.
+    /// Its first id: saves and logs of its games have that name.
     pub fn origin(&self) -> SessionId {
         self.kept.origin
     }
 
-    /// What it was at the host that it has come from.
+    /// Its id at the previous host, if it has moved here.
     pub fn was(&self) -> Option<SessionId> {
         self.kept.was
     }
 
-    /// Whether it has come from another host, and nobody with it yet: it is in no list.
+    /// Whether it was adopted and no member has followed yet: such a session is not listed.
     pub fn is_dormant(&self) -> bool {
         self.kept.dormant
     }
 
-    /// Where it goes on, if another host has it.
+    /// Where it has moved to, if another host has it.
     pub fn forward(&self) -> Option<&Forward> {
         self.kept.forward.as_ref()
     }
 
-    /// As lists have it.
+    /// Its entry in lists.
     pub fn summary(&self) -> Summary {
         Summary {
             session: self.kept.id,
@@ -63,27 +63,27 @@ impl Session {
         }
     }
 
-    /// Which player a connection is, while it is one of a member.
+    /// The player of a connection, while it is one of a member.
     pub fn player_of(&self, member: Member) -> Option<PlayerId> {
         self.links.get(&member).copied()
     }
 
-    /// Whether somebody takes part, connected or not.
+    /// Whether a player is a member, connected or not.
     pub fn has(&self, player: PlayerId) -> bool {
         self.kept.person(player).is_some()
     }
 
-    /// What somebody is called here.
+    /// The name of a member.
     pub fn name_of(&self, player: PlayerId) -> Option<&Name> {
         self.kept.person(player).map(|person| &person.name)
     }
 
-    /// Where somebody sits.
+    /// The seat of a member.
     pub fn seat_of(&self, player: PlayerId) -> Option<Seat> {
         self.kept.person(player).and_then(|person| person.seat)
     }
 
-    /// How many games were begun.
+    /// The number of games started.
     pub fn round(&self) -> u32 {
         self.kept.round
     }

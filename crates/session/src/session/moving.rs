@@ -1,8 +1,9 @@
-//! A session goes on at another host.
+//! Moving a session to another host.
 //!
-//! The old host freezes it and offers what it has stored. The new one stores a copy that does nothing and is in no list, and says what
-//! it is called there. The old one stores that it has given the session up, and only then tells anybody that name. So whoever comes
-//! to the copy shows by coming that there is no other; and a copy that nobody was told of dies by itself.
+//! The old host freezes the session and offers its snapshot. The new host stores a copy that is inactive and unlisted,
+//! and answers with its id. The old host stores that it has given the session up, and only then tells members that id.
+//! So a member who arrives at the copy proves that it is the only one, and a copy that no member was told of closes by
+//! itself.
 
 use alloc::vec::Vec;
 
@@ -11,11 +12,11 @@ use sametick_sim::Time;
 use super::{DORMANT_US, Damaged, Input, Kept, Output, Place, Presence, Rest, Session, WINDOW_US};
 use crate::id::{Key, SessionId};
 use crate::message::{Closing, Ending, Event, Forward, Phase, Refusal};
-use crate::pace::Pace;
 use crate::ticket::Admission;
+use sametick_wire::rate_limit::TokenBucket;
 
 impl Session {
-    /// The session that another host has stored and wants to be rid of, under another name. Nothing happens before somebody comes.
+    /// Adopts the session that another host offers, under another id. It is inactive until a member arrives.
     pub fn adopt(
         now: Time,
         secret: &[u8; 32],
@@ -37,13 +38,14 @@ impl Session {
         Ok(session)
     }
 
-    /// Everybody who is in it is waited for.
+    /// Holds the seats of all members for this long.
     pub(super) fn await_all(&mut self, us: u64) {
         let place = Place::Away(self.now.plus_micros(us));
         for person in &mut self.kept.people {
             person.ready = false;
             let serial = person.serial;
-            let presence = Presence { place, serial, is_heard: false, grace: None, chat: Pace::default() };
+            let presence =
+                Presence { place, serial, is_heard: false, grace: None, chat: TokenBucket::default() };
             self.presences.insert(person.player, presence);
         }
         self.told = self.view();
@@ -56,7 +58,7 @@ impl Session {
         self.fresh.push(Output::Adopted(tickets));
     }
 
-    /// Somebody has come whom the old host has sent: it is ours.
+    /// A member has arrived whom the old host has sent: the session is active here.
     pub(super) fn awake(&mut self) {
         if !core::mem::take(&mut self.kept.dormant) {
             return;
@@ -73,7 +75,7 @@ impl Session {
             return;
         }
         if self.kept.dormant {
-            // It is for its old host to say where it goes on.
+            // Only its old host can tell where it goes on.
             return self.suspend();
         }
         self.kept.people.iter_mut().for_each(|person| person.ready = false);

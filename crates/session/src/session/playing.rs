@@ -1,4 +1,4 @@
-//! What members may do, and when.
+//! Requests of members, and when each is allowed.
 
 use alloc::string::String;
 
@@ -29,7 +29,7 @@ impl Session {
         if answer.is_ok() {
             self.active_at = self.now;
         }
-        // Before the connection ends, if it was to leave.
+        // The answer goes before the end of the connection, if the request was to leave.
         let at = self.fresh.iter().position(|output| matches!(output, Output::Close(to, _) if *to == member));
         self.fresh.insert(at.unwrap_or(self.fresh.len()), Output::Answer(member, seq, answer));
     }
@@ -56,7 +56,7 @@ impl Session {
         }
     }
 
-    /// The first word over a link shows that its token has arrived: those before it are good for a while only.
+    /// The first message over a link shows that its token has arrived: earlier tokens expire soon.
     fn hear(&mut self, player: PlayerId) {
         let Some(presence) = self.presences.get_mut(&player).filter(|presence| !presence.is_heard) else {
             return;
@@ -146,7 +146,7 @@ impl Session {
         Ok(())
     }
 
-    /// The creator's click, and somebody who is ready in every group that has anybody in it.
+    /// Starts the game for the creator, if every group with players has one who is ready.
     fn start(&mut self, player: PlayerId) -> Result<(), Refusal> {
         self.check_creator(player)?;
         self.check_phase(Phase::Lobby)?;
@@ -188,7 +188,7 @@ impl Session {
             return Err(Refusal::SeatTaken);
         }
         self.kept.settings = settings;
-        // They were ready for something else.
+        // They were ready for other settings.
         self.kept.people.iter_mut().for_each(|person| person.ready = false);
         Ok(())
     }

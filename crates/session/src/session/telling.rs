@@ -1,4 +1,4 @@
-//! Who is told what: whatever is different from what was told before, once it is stored.
+//! Events to members: every difference from the state that they know, once it is stored.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::message::{Event, GroupState, Parting, Person, Phase, View};
 use crate::plan::Group;
 
 impl Session {
-    /// What members know of the session.
+    /// The state that members see.
     pub fn view(&self) -> View {
         let kept = &self.kept;
         let person = |person: &super::kept::KeptPerson| Person {
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// After whatever has happened: makes good what follows from it, and tells.
+    /// After each input: restores the invariants, and produces the events.
     pub(super) fn settle(&mut self, before: &Kept) {
         self.mend_creator();
         if self.kept != *before {
@@ -50,7 +50,7 @@ impl Session {
         self.waiting.extend(self.fresh.drain(..).map(|output| (revision, output)));
     }
 
-    /// A session without its creator is that of whoever came first, of those who are not away if there are any.
+    /// A session without its creator passes to the member who joined first, connected members before others.
     fn mend_creator(&mut self) {
         if self.kept.creator.is_some_and(|creator| self.kept.person(creator).is_some()) {
             return;
@@ -64,7 +64,7 @@ impl Session {
         let events = self.changes(&view);
         self.gone.clear();
         let came = core::mem::take(&mut self.came);
-        // What is said and done in one step is told after what it has changed; whoever has just come knows that already.
+        // Chat and the like follow the changes of the same step; new members know those changes already.
         let mut told = Vec::new();
         for event in events {
             let others = self.links.keys().filter(|member| !came.contains(member));
@@ -84,7 +84,7 @@ impl Session {
         Some(Output::Tell(member, Event::Welcome { you, resume_token, view: Box::new(view.clone()) }))
     }
 
-    /// What is different from what was told.
+    /// The events for everything that has changed.
     fn changes(&self, view: &View) -> Vec<Event> {
         let told = &self.told;
         let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! What happens because time passes.
+//! Time-outs of a session.
 
 use sametick_sim::Time;
 
@@ -6,7 +6,7 @@ use super::{ABANDONED_US, DORMANT_US, IDLE_US, Place, RESULTS_US, Rest, Session,
 use crate::message::{Ending, Parting, Phase};
 
 impl Session {
-    /// When something happens without anybody doing it. None once nothing does.
+    /// The next time-out. None once there is no more.
     pub(super) fn wake_at(&self) -> Option<Time> {
         if self.kept.phase == Phase::Closed || self.rest != Rest::None {
             return None;
@@ -21,7 +21,7 @@ impl Session {
         away.chain(grace).chain(tickets).chain(end).min()
     }
 
-    /// When the session closes if nothing is done, and why.
+    /// When the session closes without further activity, and why.
     fn ends_at(&self) -> Option<(Time, Ending)> {
         let is_empty = self.kept.people.is_empty();
         if self.kept.dormant {
@@ -32,7 +32,7 @@ impl Session {
             Phase::Lobby => Some((self.active_at.plus_micros(IDLE_US), Ending::Idle)),
             Phase::Running if is_empty => Some((self.empty_at.plus_micros(ABANDONED_US), Ending::Abandoned)),
             Phase::Results if is_empty => {
-                // Whoever has a ticket may still come.
+                // The holder of a ticket may still arrive.
                 let tickets = self.expected.values().map(|expected| expected.ticket.until());
                 let last = tickets.max().unwrap_or(Time::ZERO);
                 Some((self.empty_at.max(self.phase_at).max(last), Ending::Finished))
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Does what was due before what happens now.
+    /// Handles the time-outs that are due before the present input.
     pub(super) fn pass_time(&mut self) {
         let now = self.now;
         self.expected.retain(|_, expected| expected.ticket.until() > now);

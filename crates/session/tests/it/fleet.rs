@@ -1,4 +1,4 @@
-//! Which processes a machine runs.
+//! The host processes that a machine runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ fn drain(fleet: &mut Fleet) -> Vec<Output> {
     }
 }
 
-/// What is wanted until something happens, and then.
+/// The outputs for the time before an input and for the input.
 fn told(fleet: &mut Fleet, at_ms: u64, input: Input) -> Vec<Output> {
     let (at, mut all) = (Time::from_millis(at_ms), drain(fleet));
     while let Output::WakeAt(Some(due)) = fleet.poll_output()
@@ -40,7 +40,7 @@ fn heard(port: u16, sessions: usize) -> Input {
 }
 
 #[test]
-fn a_few_are_kept_ready_and_more_are_started_for_those_who_wait() {
+fn a_few_hosts_are_kept_ready_and_more_start_on_demand() {
     let mut fleet = fleet(9);
     assert_eq!(told(&mut fleet, 0, Input::Timeout), [Output::Start(1), Output::Start(2)]);
     assert_eq!(told(&mut fleet, 1, heard(1, 0)), []);
@@ -53,7 +53,7 @@ fn a_few_are_kept_ready_and_more_are_started_for_those_who_wait() {
 }
 
 #[test]
-fn those_that_nobody_needs_end_after_a_while() {
+fn idle_hosts_are_stopped_after_a_while() {
     let mut fleet = fleet(9);
     told(&mut fleet, 0, Input::Wanted(2));
     for port in 1..=4 {
@@ -67,7 +67,7 @@ fn those_that_nobody_needs_end_after_a_while() {
 }
 
 #[test]
-fn one_that_got_a_session_before_it_was_to_end_stays() {
+fn a_host_that_gets_a_session_before_it_stops_stays() {
     let mut fleet = fleet(9);
     told(&mut fleet, 0, Input::Wanted(1));
     for port in 1..=3 {
@@ -85,13 +85,13 @@ fn one_that_got_a_session_before_it_was_to_end_stays() {
 }
 
 #[test]
-fn one_that_dies_with_sessions_is_started_again_where_it_was() {
+fn a_host_that_dies_with_sessions_is_restarted_on_its_port() {
     let mut fleet = fleet(9);
     told(&mut fleet, 0, Input::Timeout);
     told(&mut fleet, 1, heard(1, 1));
     let died = Input::Exited { port: 1, has_sessions: true };
     assert_eq!(told(&mut fleet, 2, died), [Output::Start(1)]);
-    // It cannot be started: again and again, ever more slowly.
+    // It cannot be started: it is retried with a growing back-off.
     let mut starts = Vec::new();
     let mut at_ms = 3;
     while starts.len() < 5 {
@@ -111,7 +111,7 @@ fn one_that_dies_with_sessions_is_started_again_where_it_was() {
 }
 
 #[test]
-fn one_that_hangs_or_never_speaks_is_killed() {
+fn a_host_that_hangs_or_never_beats_is_killed() {
     let mut fleet = fleet(2);
     told(&mut fleet, 0, Input::Timeout);
     told(&mut fleet, 1, heard(1, 1));
@@ -121,7 +121,7 @@ fn one_that_hangs_or_never_speaks_is_killed() {
 }
 
 #[test]
-fn a_gateway_that_was_killed_finds_what_it_had_started() {
+fn a_restarted_gateway_finds_the_hosts_it_had_started() {
     let mut fleet = fleet(9);
     let is_up = |port, is_up| Input::Found { port, is_up, has_sessions: true };
     fleet.handle(Time::ZERO, is_up(1, true));
@@ -133,7 +133,7 @@ fn a_gateway_that_was_killed_finds_what_it_had_started() {
 }
 
 #[test]
-fn a_host_that_somebody_else_has_started_is_left_alone() {
+fn a_host_of_another_process_is_left_alone() {
     let mut fleet = Fleet::new(Time::ZERO, FleetConfig { ports: 1..=1, spare: 1 });
     let found = Input::Found { port: 1, is_up: true, has_sessions: true };
     assert_eq!(told(&mut fleet, 0, found), []);
@@ -147,7 +147,7 @@ fn a_host_that_somebody_else_has_started_is_left_alone() {
 }
 
 #[test]
-fn a_host_that_has_not_heard_that_it_is_to_end_is_told_again() {
+fn a_host_that_has_not_heard_of_its_stop_is_told_again() {
     let mut fleet = fleet(9);
     let draining = |port| Input::Heard { port, sessions: 1, is_draining: true };
     told(&mut fleet, 0, Input::Timeout);
@@ -169,7 +169,7 @@ fn a_host_that_has_not_heard_that_it_is_to_end_is_told_again() {
 }
 
 #[test]
-fn a_gateway_that_stood_still_blames_nobody_for_it() {
+fn a_suspended_gateway_kills_no_host_for_it() {
     let mut fleet = fleet(9);
     told(&mut fleet, 0, Input::Timeout);
     told(&mut fleet, 1, heard(1, 1));
@@ -184,7 +184,7 @@ fn a_gateway_that_stood_still_blames_nobody_for_it() {
 }
 
 #[test]
-fn a_machine_starts_a_few_at_once_however_many_have_sessions() {
+fn starts_at_once_are_limited_however_many_have_sessions() {
     let mut fleet = Fleet::new(Time::ZERO, FleetConfig { ports: 1..=50, spare: 2 });
     let mut starting = BTreeSet::new();
     for port in 1..=40 {
@@ -204,7 +204,7 @@ fn a_machine_starts_a_few_at_once_however_many_have_sessions() {
 }
 
 #[test]
-fn all_end_when_it_drains_and_whoever_does_not_is_killed() {
+fn a_drain_stops_all_hosts_and_kills_those_that_stay() {
     let mut fleet = fleet(9);
     told(&mut fleet, 0, Input::Timeout);
     told(&mut fleet, 1, heard(1, 0));
@@ -216,15 +216,15 @@ fn all_end_when_it_drains_and_whoever_does_not_is_killed() {
     assert_eq!(fleet.poll_output(), Output::WakeAt(None));
 }
 
-/// A machine with processes that start, hang, crash and end as they like.
+/// A machine with processes that start, hang, crash and end at random.
 #[test]
-fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
+fn a_port_never_has_two_processes_and_none_in_the_end() {
     for seed in 0..300 {
         let mut rng = Rng::new(seed);
         let mut fleet = fleet(6);
         let (mut alive, mut at_ms) = (BTreeMap::<u16, usize>::new(), 0);
         let mut stored = BTreeSet::new();
-        // One that somebody else has started, and that says nothing.
+        // A host of another process, which sends nothing.
         let mut foreign = rng.chance(1, 2).then_some(3);
         if let Some(port) = foreign {
             alive.insert(port, 0);

@@ -1,4 +1,4 @@
-//! The lobby: who may do what before a game (B7).
+//! The lobby: what each member may do before a game (B7).
 
 use sametick_session::message::{Closing, Ending, Event, Parting, Phase, Refusal, Request};
 use sametick_session::session::{IDLE_US, Input, RESULTS_US, UNCLAIMED_US};
@@ -7,7 +7,7 @@ use sametick_session::settings::Difficulty;
 use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, Stage, bridge, line, name, pong, settings};
 
 #[test]
-fn a_session_that_nobody_claims_dies_after_half_a_minute() {
+fn a_session_without_members_closes_after_half_a_minute() {
     let mut stage = Stage::new(pong(), 1, None);
     stage.wait(UNCLAIMED_US - 1);
     assert_eq!(stage.over, None);
@@ -18,7 +18,7 @@ fn a_session_that_nobody_claims_dies_after_half_a_minute() {
 }
 
 #[test]
-fn the_first_to_come_is_the_creator_and_whoever_came_next_takes_over() {
+fn the_first_member_is_the_creator_and_the_next_inherits() {
     let mut stage = Stage::new(pong(), 1, None);
     let (ada, bob, eve) = (stage.join(ADA), stage.join(BOB), stage.join(EVE));
     assert_eq!(stage.views[&eve].creator, Some(ADA));
@@ -45,7 +45,7 @@ fn seats_are_first_come_first_served() {
     assert_eq!(stage.take(ada, 3), Ok(()), "again is the same");
     assert_eq!(stage.take(ada, 7), Ok(()), "ships may be changed before the game");
     assert_eq!(stage.take(bob, 3), Ok(()));
-    // A seat that somebody has a ticket for is held.
+    // A seat that a ticket is for is held.
     let ticket = stage.reserve(EVE, None, Some(0)).unwrap();
     assert_eq!(stage.take(bob, 0), Err(Refusal::SeatTaken));
     stage.wait(15 * SECOND);
@@ -55,7 +55,7 @@ fn seats_are_first_come_first_served() {
 }
 
 #[test]
-fn the_captain_is_the_first_on_the_ship_and_gives_it_a_name() {
+fn the_captain_is_the_first_on_the_ship_and_names_it() {
     let mut stage = Stage::new(bridge(), 2, None);
     let (ada, bob) = (stage.join(ADA), stage.join(BOB));
     assert_eq!(stage.say(ada, Request::Rename { name: name("Nowhere") }), Err(Refusal::NoSeat));
@@ -74,7 +74,7 @@ fn the_captain_is_the_first_on_the_ship_and_gives_it_a_name() {
 }
 
 #[test]
-fn a_game_starts_by_the_creators_click_with_somebody_ready_in_every_ship_that_has_anybody() {
+fn the_creator_starts_a_game_once_every_manned_ship_is_ready() {
     let mut stage = Stage::new(bridge(), 8, None);
     let (ada, bob, eve) = (stage.join(ADA), stage.join(BOB), stage.join(EVE));
     assert_eq!(stage.say(ada, Request::Start {}), Err(Refusal::NotReady), "nobody sits anywhere");
@@ -98,7 +98,7 @@ fn a_game_starts_by_the_creators_click_with_somebody_ready_in_every_ship_that_ha
 }
 
 #[test]
-fn the_creator_changes_what_it_is_about_before_the_game_and_nobody_is_ready_for_that_yet() {
+fn a_change_of_settings_before_the_game_clears_ready() {
     let mut stage = Stage::new(bridge(), 8, None);
     let (ada, bob) = (stage.join(ADA), stage.join(BOB));
     stage.get_ready(bob, 6);
@@ -119,7 +119,7 @@ fn the_creator_changes_what_it_is_about_before_the_game_and_nobody_is_ready_for_
 }
 
 #[test]
-fn chat_reaches_all_and_a_flood_reaches_nobody() {
+fn chat_reaches_all_and_a_flood_is_refused() {
     let mut stage = Stage::new(pong(), 1, None);
     let (ada, bob) = (stage.join(ADA), stage.join(BOB));
     let chat = || Request::Chat { line: line("hello  \u{202e}there") };
@@ -130,7 +130,7 @@ fn chat_reaches_all_and_a_flood_reaches_nobody() {
     assert_eq!(taken, 4);
     assert_eq!(stage.say(ada, chat()), Err(Refusal::TooFast));
     assert_eq!(stage.say(bob, chat()), Ok(()), "others are not held up");
-    // A new connection is no new beginning.
+    // A new connection does not reset the rate limit.
     stage.handle(Input::Cut(ada));
     let ada = stage.resume(ADA).unwrap();
     assert_eq!(stage.say(ada, chat()), Err(Refusal::TooFast));
@@ -139,14 +139,14 @@ fn chat_reaches_all_and_a_flood_reaches_nobody() {
 }
 
 #[test]
-fn an_idle_lobby_closes_after_half_an_hour_and_everybody_is_told() {
+fn an_idle_lobby_closes_after_half_an_hour() {
     let mut stage = Stage::new(pong(), 1, None);
     let (ada, bob) = (stage.join(ADA), stage.join(BOB));
     stage.wait(29 * MINUTE);
     stage.say(bob, Request::Chat { line: line("anybody?") }).unwrap();
     stage.wait(IDLE_US - 1);
     assert_eq!(stage.over, None);
-    // What is refused is nothing that was done.
+    // A refused request is no activity.
     assert!(stage.say(bob, Request::Start {}).is_err());
     stage.wait(1);
     assert_eq!(stage.over, Some(Ending::Idle));
@@ -155,7 +155,7 @@ fn an_idle_lobby_closes_after_half_an_hour_and_everybody_is_told() {
 }
 
 #[test]
-fn a_session_takes_as_many_as_it_has_seats() {
+fn a_session_takes_as_many_players_as_it_has_seats() {
     let mut stage = Stage::new(pong(), 1, None);
     for player in 1..=3 {
         stage.join(sametick_wire::identity::PlayerId(player));
@@ -163,7 +163,7 @@ fn a_session_takes_as_many_as_it_has_seats() {
     let fourth = sametick_wire::identity::PlayerId(4);
     let fifth = sametick_wire::identity::PlayerId(5);
     let ticket = stage.reserve(fourth, None, None).unwrap();
-    assert_eq!(stage.reserve(fifth, None, None), Err(Refusal::Full), "somebody is on the way");
+    assert_eq!(stage.reserve(fifth, None, None), Err(Refusal::Full), "a player with a ticket is on the way");
     assert_eq!(stage.reserve(fourth, None, None), Ok(ticket.clone()), "asked again is the same");
     stage.wait(15 * SECOND);
     assert!(stage.reserve(fifth, None, None).is_ok());
@@ -172,7 +172,7 @@ fn a_session_takes_as_many_as_it_has_seats() {
 }
 
 #[test]
-fn two_of_one_name_are_told_apart() {
+fn two_players_with_one_name_are_told_apart() {
     let mut stage = Stage::new(pong(), 1, None);
     for player in [ADA, BOB, EVE] {
         let ask = stage.number();
@@ -194,7 +194,7 @@ fn two_of_one_name_are_told_apart() {
 }
 
 #[test]
-fn results_are_kept_for_five_minutes_and_a_rematch_is_a_lobby_with_everybody_in_their_seats() {
+fn results_stay_five_minutes_and_a_rematch_keeps_seats() {
     let mut stage = Stage::new(pong(), 1, None);
     let (ada, bob) = (stage.join(ADA), stage.join(BOB));
     stage.get_ready(ada, 0);

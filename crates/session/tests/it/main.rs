@@ -1,4 +1,4 @@
-//! Sessions, by what they promise.
+//! Sessions, by behaviour.
 
 mod fleet;
 mod lobby;

@@ -1,4 +1,4 @@
-//! The messages that docs/sessions.md shows are those that are read and written, in JSON and in MessagePack.
+//! The examples in docs/sessions.md are the messages that are read and written, in JSON and in MessagePack.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -18,7 +18,7 @@ fn examples() -> Vec<Value> {
     blocks.map(|block| serde_json::from_str(block).unwrap_or_else(|why| panic!("{why}: {block}"))).collect()
 }
 
-/// What is written as it was read, in both encodings.
+/// Checks that a value is written as it was read, in both encodings.
 fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &Value) -> T {
     let read: T = serde_json::from_value(value.clone()).unwrap_or_else(|why| panic!("{why}: {value}"));
     assert_eq!(&serde_json::to_value(&read).unwrap(), value);
@@ -33,7 +33,7 @@ fn first_key(value: &Value) -> String {
 }
 
 #[test]
-fn every_message_of_the_documentation_is_read_and_written_as_it_stands_there() {
+fn every_documented_message_is_read_and_written() {
     let mut seen = BTreeSet::new();
     for example in examples() {
         assert_eq!(example["v"], 2);
@@ -63,7 +63,7 @@ fn every_message_of_the_documentation_is_read_and_written_as_it_stands_there() {
         };
         assert!(seen.insert(name), "{example} is there once");
     }
-    // Eleven requests, four questions, nine events, three answers: all there are.
+    // Eleven requests, four questions, nine events, three answers: all that exist.
     assert_eq!(seen.len(), 27, "{seen:?}");
 }
 
@@ -75,7 +75,7 @@ fn golden_bytes_of_message_pack() {
 }
 
 #[test]
-fn every_word_for_programs_is_documented() {
+fn every_code_is_documented() {
     let word = |value: Value| format!("`{}`", value.as_str().unwrap());
     for refusal in Refusal::ALL {
         assert!(DOCS.contains(&word(serde_json::to_value(refusal).unwrap())), "{refusal:?}");
@@ -100,7 +100,7 @@ fn every_word_for_programs_is_documented() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn an_invalid_message_is_refused() {
     let long = "x".repeat(100);
     let bad = [
         json!({"action": "take", "payload": {}}),
@@ -123,9 +123,9 @@ fn what_cannot_be_read_is_refused() {
     assert!(serde_json::from_value::<Request>(value).is_err(), "difficulty");
 }
 
-/// An app may know more than the server.
+/// A client may be newer than the server.
 #[test]
-fn what_is_not_known_is_passed_over() {
+fn unknown_fields_are_ignored() {
     let mut settings = serde_json::to_value(crate::stage::settings(1)).unwrap();
     settings["setup"] = json!("\u{1}".repeat(1_024));
     let value = json!({"action": "settings", "payload": {"settings": settings}});
@@ -137,7 +137,7 @@ fn what_is_not_known_is_passed_over() {
 
 proptest::proptest! {
     #[test]
-    fn whatever_bytes_come_are_refused_or_understood(bytes: Vec<u8>) {
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
         let _ = rmp_serde::from_slice::<Request>(&bytes);
         let _ = rmp_serde::from_slice::<Ask>(&bytes);
         let _ = sametick_wire::control::from_bytes::<ToHost>(&bytes);
@@ -145,9 +145,9 @@ proptest::proptest! {
     }
 }
 
-/// What gateways and hosts say travels as canonical bytes as well.
+/// Messages between gateways and hosts also travel as canonical bytes.
 #[test]
-fn gateways_and_hosts_understand_each_other() {
+fn messages_of_gateways_and_hosts_round_trip() {
     let ask = ToHost::Reserve {
         ask: 300,
         session: crate::stage::ID,

@@ -1,4 +1,4 @@
-//! Where sessions are placed and how they are found: gateway, catalog and host, by what each promises.
+//! Placing and finding sessions: the behaviour of gateway, catalogue and host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use sametick_wire::identity::{PlayerId, Token};
 
 use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, name, name_of, pong, settings};
 
-/// A gateway and hosts that hear each other at once.
+/// A gateway and hosts with immediate delivery.
 struct Town {
     now: Time,
     gateway: Gateway<Remembered>,
@@ -167,7 +167,7 @@ impl Town {
         sessions.iter().map(|listed| listed.summary.session).collect()
     }
 
-    /// Time passes, in steps small enough for everything that is due.
+    /// Advances the time, in steps small enough for everything that is due.
     fn wait(&mut self, us: u64) {
         for _ in 0..us / (SECOND / 5) {
             self.now = self.now.plus_micros(SECOND / 5);
@@ -178,7 +178,7 @@ impl Town {
         }
     }
 
-    /// A process ends without a word, and another begins with what is on disk.
+    /// A process is killed, and another starts with what is on disk.
     fn restart(&mut self, id: u32, life: u32, crashed_s: Option<u64>) {
         let stored: Vec<Vec<u8>> =
             self.disk.iter().filter(|(key, _)| key.host.0 == id).map(|(_, b)| b.clone()).collect();
@@ -204,7 +204,7 @@ fn go(reply: Option<Reply>) -> (SessionId, String, String) {
 }
 
 #[test]
-fn a_session_is_placed_where_there_is_most_room_and_its_name_says_where() {
+fn a_session_is_placed_on_the_host_with_the_most_room() {
     let mut town = Town::new(&[1, 2]);
     let (first, address, _) = go(town.create(ADA, 1, None));
     assert_eq!((first.host, address.as_str()), (HostId(2), "ws://host-2"));
@@ -218,20 +218,20 @@ fn a_session_is_placed_where_there_is_most_room_and_its_name_says_where() {
 }
 
 #[test]
-fn what_is_asked_again_with_the_same_key_is_the_same_session() {
+fn a_repeated_key_yields_the_same_session() {
     let mut town = Town::new(&[4, 4]);
     let (first, _, ticket) = go(town.create(ADA, 1, None));
     let (again, _, same) = go(town.create(ADA, 1, None));
     assert_eq!((first, ticket), (again, same));
     let (other, ..) = go(town.create(BOB, 1, None));
     assert_ne!(first, other, "a key is one player's");
-    // Also in the next life of its host, and with another gateway that remembers nothing.
+    // Also in the next incarnation of its host, and with another gateway without memory.
     town.restart(first.host.0, 2, Some(1_000));
     town.gateway = fresh_gateway(town.now, 2);
     town.wait(3 * SECOND);
     let (again, ..) = go(town.create(ADA, 1, None));
     assert_eq!(first, again);
-    // What was over is not made again by a request that comes late.
+    // A late request does not create again a session that is over.
     town.wait(MINUTE);
     assert_eq!(town.list(), []);
     let key = Key([1; 16]).of(ADA);
@@ -244,7 +244,7 @@ fn what_is_asked_again_with_the_same_key_is_the_same_session() {
 }
 
 #[test]
-fn a_lost_answer_is_asked_for_again_at_the_same_host_and_then_given_up() {
+fn a_lost_answer_is_requested_again_and_then_given_up() {
     let mut town = Town::new(&[4, 4]);
     town.deaf = vec![HostId(1), HostId(2)];
     assert_eq!(town.create(ADA, 1, None), None);
@@ -260,7 +260,7 @@ fn a_lost_answer_is_asked_for_again_at_the_same_host_and_then_given_up() {
 }
 
 #[test]
-fn a_host_that_is_full_says_so_and_the_next_one_is_asked() {
+fn a_full_host_refuses_and_the_next_one_is_asked() {
     let mut town = Town::new(&[2, 1]);
     // The gateway does not hear that the first host is full.
     for key in 0..2 {
@@ -282,11 +282,11 @@ fn a_host_that_is_full_says_so_and_the_next_one_is_asked() {
 }
 
 #[test]
-fn the_owner_decides_and_a_list_that_is_old_costs_one_question() {
+fn the_host_decides_and_a_stale_list_costs_one_question() {
     let mut town = Town::new(&[4]);
     let (session, ada) = town.session(ADA, 1, None);
     assert_eq!(town.list(), [session]);
-    // All go, and the gateway does not hear of it.
+    // All members leave, and the gateway does not hear of it.
     town.deaf = vec![HostId(1)];
     town.host(1, host::Input::Say(ada, 1, Request::Leave {}));
     town.now = town.now.plus_micros(31 * SECOND);
@@ -300,7 +300,7 @@ fn the_owner_decides_and_a_list_that_is_old_costs_one_question() {
 }
 
 #[test]
-fn a_gateway_that_was_killed_finds_every_session_and_those_who_ask_meanwhile_wait() {
+fn a_restarted_gateway_finds_every_session() {
     let mut town = Town::new(&[4, 4]);
     let sessions: Vec<SessionId> =
         (0..5).map(|key| town.session(PlayerId(key.into()), key, None).0).collect();
@@ -318,7 +318,7 @@ fn a_gateway_that_was_killed_finds_every_session_and_those_who_ask_meanwhile_wai
 }
 
 #[test]
-fn a_silent_host_gets_no_sessions_then_is_lost_and_is_never_forgotten_for_one_missed_word() {
+fn a_silent_host_gets_no_sessions_then_is_lost() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, None);
     town.wait(SECOND);
@@ -346,7 +346,7 @@ fn a_silent_host_gets_no_sessions_then_is_lost_and_is_never_forgotten_for_one_mi
 }
 
 #[test]
-fn a_host_that_took_leave_is_missed_only_if_it_has_sessions() {
+fn a_host_that_shut_down_is_lost_only_with_sessions() {
     for (has_session, lost) in [(false, vec![]), (true, vec![HostId(1)])] {
         let mut town = Town::new(&[4]);
         if has_session {
@@ -361,7 +361,7 @@ fn a_host_that_took_leave_is_missed_only_if_it_has_sessions() {
 }
 
 #[test]
-fn whoever_joins_a_session_of_a_lost_host_is_told_at_once() {
+fn a_join_to_a_lost_host_is_refused_at_once() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, None);
     town.wait(SECOND);
@@ -377,7 +377,7 @@ fn whoever_joins_a_session_of_a_lost_host_is_told_at_once() {
 }
 
 #[test]
-fn a_gateway_that_stood_still_blames_nobody_for_it() {
+fn a_suspended_gateway_loses_no_host_for_it() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, None);
     town.wait(SECOND);
@@ -390,7 +390,7 @@ fn a_gateway_that_stood_still_blames_nobody_for_it() {
 }
 
 #[test]
-fn a_host_that_crashes_three_times_in_a_minute_gets_no_sessions_for_a_while() {
+fn three_crashes_in_a_minute_quarantine_a_host() {
     let mut town = Town::new(&[4]);
     for life in 2..=3 {
         town.wait(2 * SECOND);
@@ -404,7 +404,7 @@ fn a_host_that_crashes_three_times_in_a_minute_gets_no_sessions_for_a_while() {
     assert_eq!(town.create(ADA, 2, None), Some(Reply::Refused(Refusal::NoHost)));
     town.wait(5 * MINUTE);
     assert_eq!(town.gateway.health(HostId(1)), Some(Health::Good));
-    // In order it may come and go as it likes.
+    // Orderly restarts do not count.
     for life in 5..10 {
         town.host(1, host::Input::Drain(0));
         assert_eq!(town.gateway.health(HostId(1)), Some(Health::Draining));
@@ -414,7 +414,7 @@ fn a_host_that_crashes_three_times_in_a_minute_gets_no_sessions_for_a_while() {
 }
 
 #[test]
-fn what_a_host_said_earlier_is_no_news() {
+fn an_older_beat_is_ignored() {
     let mut catalog = Remembered::default();
     let beat = |life, number, capacity| Beat {
         life: Incarnation(life),
@@ -439,7 +439,7 @@ fn what_a_host_said_earlier_is_no_news() {
 }
 
 #[test]
-fn a_host_is_believed_only_what_it_can_know() {
+fn a_host_is_believed_only_for_its_own_sessions() {
     let mut town = Town::new(&[4, 4]);
     let (session, _) = town.session(ADA, 1, None);
     town.wait(SECOND);
@@ -462,7 +462,7 @@ fn a_host_is_believed_only_what_it_can_know() {
     town.ask_gateway(gateway::Input::Host(own.host, said));
     assert!(town.replies.is_empty(), "{:?}", town.replies);
     assert_eq!(town.gateway.catalog().host(town.now, session.host).unwrap().players, 1);
-    // What it says of its own counts for as long as it says it.
+    // Its statements about its own sessions count for as long as it makes them.
     town.deaf.clear();
     let said = FromHost::Placed { key: Key([7; 16]), answer: Ok(granted(&town, own)) };
     town.ask_gateway(gateway::Input::Host(own.host, said));
@@ -472,7 +472,7 @@ fn a_host_is_believed_only_what_it_can_know() {
 }
 
 #[test]
-fn a_host_that_is_to_end_takes_no_more_waits_for_those_it_has_and_keeps_them_for_its_next_life() {
+fn a_draining_host_stores_its_sessions_for_its_next_run() {
     let mut town = Town::new(&[4]);
     let (session, ada) = town.session(ADA, 1, None);
     town.host(1, host::Input::Drain(20 * SECOND));
@@ -495,14 +495,14 @@ fn a_host_that_is_to_end_takes_no_more_waits_for_those_it_has_and_keeps_them_for
     assert!(town.disk.contains_key(&session));
     town.restart(1, 2, None);
     assert_eq!(town.hosts[&HostId(1)].session(session).map(Session::phase), Some(Phase::Lobby));
-    // Nobody there: at once.
+    // A host without sessions exits at once.
     let mut empty = Town::new(&[4]);
     empty.host(1, host::Input::Drain(20 * SECOND));
     assert_eq!(empty.said.last(), Some(&host::Output::Done));
 }
 
 #[test]
-fn a_host_that_is_to_end_does_not_wait_for_a_disk_that_fails() {
+fn a_draining_host_does_not_wait_for_a_failing_disk() {
     let (mut host, _) = Host::new(Time::ZERO, config(1, 1, 1), &[], None);
     let place = ToHost::Place {
         key: Key([1; 16]),
@@ -527,7 +527,7 @@ fn a_host_that_is_to_end_does_not_wait_for_a_disk_that_fails() {
 }
 
 #[test]
-fn a_session_goes_on_at_another_host_when_its_own_ends() {
+fn a_session_moves_to_another_host_when_its_own_ends() {
     let mut town = Town::new(&[4, 2]);
     let (session, ada) = town.session(ADA, 1, None);
     assert_eq!(session.host, HostId(1));
@@ -536,7 +536,7 @@ fn a_session_goes_on_at_another_host_when_its_own_ends() {
     {
         town.host(1, host::Input::Say(ada, seq, request));
     }
-    // Bob is away when it moves.
+    // Bob is disconnected when it moves.
     let reply = town.join(BOB, session, None);
     let bob = Member(60);
     town.host(1, host::Input::Arrive(bob, go(Some(reply)).2));
@@ -561,7 +561,7 @@ fn a_session_goes_on_at_another_host_when_its_own_ends() {
         town.said.iter().position(|output| matches!(output, host::Output::Tell(_, Event::Moved(_)))).unwrap();
     assert!(save < told, "saved before anybody goes");
     assert_eq!(town.said.last(), Some(&host::Output::Done));
-    // Nothing happens there before somebody comes.
+    // The copy is inactive before a member arrives.
     let begin = host::Output::Begin { session: there.session, round: 1, again: true };
     assert!(!town.said.contains(&begin));
     town.wait(SECOND);
@@ -577,7 +577,7 @@ fn a_session_goes_on_at_another_host_when_its_own_ends() {
     );
     town.wait(SECOND);
     assert_eq!(town.list(), [there.session]);
-    // The next life of the old host knows where it is; who was away joins as one who is in it.
+    // The next incarnation of the old host knows where it is; a disconnected member joins again and is recognised.
     town.restart(1, 2, None);
     assert_eq!(town.hosts[&HostId(1)].sessions().count(), 0);
     town.host(1, host::Input::Resume(Member(80), session, BOB, token));
@@ -589,7 +589,7 @@ fn a_session_goes_on_at_another_host_when_its_own_ends() {
 }
 
 #[test]
-fn a_copy_that_nobody_was_told_of_dies_and_the_session_goes_on_where_it_was() {
+fn an_unused_copy_closes_and_the_session_stays() {
     let mut town = Town::new(&[4, 2]);
     let (session, ada) = town.session(ADA, 1, None);
     let stored = town.disk[&session].clone();
@@ -598,7 +598,7 @@ fn a_copy_that_nobody_was_told_of_dies_and_the_session_goes_on_where_it_was() {
         town.host(2, host::Input::Gateway(GatewayId(1), adopt.clone()));
     }
     assert_eq!(town.hosts[&HostId(2)].sessions().count(), 1, "asked again is the same");
-    // A word of another life, or about a session that nobody offered, moves nothing.
+    // A message of another incarnation, or about a session that was not offered, moves nothing.
     let to = Forward { session: SessionId { host: HostId(2), ..session }, address: "x".into(), ticket: None };
     let moved = ToHost::Moved { from: session, life: Incarnation(1), to, admissions: Vec::new() };
     town.host(1, host::Input::Gateway(GatewayId(1), moved));
@@ -611,7 +611,7 @@ fn a_copy_that_nobody_was_told_of_dies_and_the_session_goes_on_where_it_was() {
 }
 
 #[test]
-fn whoever_asks_again_for_a_session_to_be_taken_over_gets_the_same_tickets() {
+fn a_repeated_adoption_yields_the_same_tickets() {
     let mut town = Town::new(&[1]);
     let (from, _) = town.session(ADA, 1, None);
     let adopt = ToHost::Adopt { from, life: Incarnation(1), stored: town.disk[&from].clone() };
@@ -655,7 +655,7 @@ fn whoever_asks_again_for_a_session_to_be_taken_over_gets_the_same_tickets() {
 }
 
 #[test]
-fn a_host_is_needed_while_it_has_a_copy_or_somebody_to_tell_why_a_session_is_over() {
+fn a_host_is_needed_while_it_has_a_copy_or_an_end_to_tell() {
     let mut town = Town::new(&[1]);
     let (session, ada) = town.session(ADA, 1, None);
     let adopt = ToHost::Adopt { from: session, life: Incarnation(1), stored: town.disk[&session].clone() };
@@ -690,7 +690,7 @@ fn a_host_is_needed_while_it_has_a_copy_or_somebody_to_tell_why_a_session_is_ove
 }
 
 #[test]
-fn no_session_and_a_wrong_password_look_the_same_and_take_the_same_work() {
+fn no_session_and_a_wrong_password_look_the_same() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, Some("secret"));
     let nowhere = SessionId { mark: session.mark ^ 1, ..session };
@@ -709,7 +709,7 @@ fn no_session_and_a_wrong_password_look_the_same_and_take_the_same_work() {
 }
 
 #[test]
-fn guesses_are_limited_for_each_source_wherever_they_go() {
+fn guesses_are_limited_by_source_over_all_sessions() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, Some("secret"));
     let mut tried = 0;
@@ -729,7 +729,7 @@ fn guesses_are_limited_for_each_source_wherever_they_go() {
 }
 
 #[test]
-fn one_source_makes_so_many_sessions_and_others_are_not_held_up() {
+fn session_creation_is_limited_by_source() {
     let mut town = Town::new(&[100]);
     town.gateway = Gateway::new(
         town.now,
@@ -744,16 +744,16 @@ fn one_source_makes_so_many_sessions_and_others_are_not_held_up() {
     };
     let made = |reply: &Reply| matches!(reply, Reply::Go { .. });
     let replies: Vec<Reply> = (0..40).map(|key| create(&mut town, key, 3)).collect();
-    assert_eq!(replies.iter().filter(|reply| made(reply)).count() as u64, CREATIONS.burst);
+    assert_eq!(replies.iter().filter(|reply| made(reply)).count() as u64, CREATIONS.burst());
     assert_eq!(replies.last(), Some(&Reply::Refused(Refusal::TooFast)));
-    assert!(made(&create(&mut town, 0, 2)), "somebody else");
-    assert!((0..40).all(|key| made(&create(&mut town, key, 1))), "whoever is exempt");
-    town.wait(CREATIONS.every_us);
+    assert!(made(&create(&mut town, 0, 2)), "another source");
+    assert!((0..40).all(|key| made(&create(&mut town, key, 1))), "the exempt source");
+    town.wait(CREATIONS.interval_us());
     assert!(made(&create(&mut town, 50, 3)) && !made(&create(&mut town, 51, 3)));
 }
 
 #[test]
-fn tickets_that_are_forged_used_old_or_of_another_host_let_nobody_in() {
+fn forged_used_and_expired_tickets_are_refused() {
     let mut town = Town::new(&[4, 4]);
     let (session, ada) = town.session(ADA, 1, None);
     let reply = town.join(BOB, session, None);
@@ -786,7 +786,7 @@ fn tickets_that_are_forged_used_old_or_of_another_host_let_nobody_in() {
 }
 
 #[test]
-fn whoever_follows_the_list_is_told_of_changes_and_not_too_often() {
+fn followers_of_the_list_get_updates_at_a_limited_rate() {
     let mut town = Town::new(&[100]);
     let filter = Filter { locked: Some(false), ..Filter::default() };
     town.ask(EVE, Ask::List { filter, follow: true });
@@ -816,7 +816,7 @@ fn whoever_follows_the_list_is_told_of_changes_and_not_too_often() {
 }
 
 #[test]
-fn lists_have_filters_and_what_is_not_to_be_listed_is_found_by_its_name_only() {
+fn lists_are_filtered_and_unlisted_sessions_found_by_id() {
     let mut town = Town::new(&[9]);
     let (open, _) = town.session(ADA, 1, None);
     let (locked, _) = town.session(BOB, 2, Some("x"));
@@ -842,7 +842,7 @@ fn lists_have_filters_and_what_is_not_to_be_listed_is_found_by_its_name_only() {
 }
 
 #[test]
-fn a_session_is_found_by_its_id_unless_that_would_tell_of_one_behind_a_password() {
+fn a_lookup_by_id_does_not_reveal_a_locked_session() {
     let mut town = Town::new(&[9]);
     let hidden = Settings { listed: false, ..settings(1) };
     let (listed, _) = town.session(ADA, 1, Some("x"));
@@ -874,7 +874,7 @@ fn a_session_is_found_by_its_id_unless_that_would_tell_of_one_behind_a_password(
 }
 
 #[test]
-fn a_game_that_everybody_has_left_is_listed_last_and_is_not_open() {
+fn a_deserted_game_is_listed_last_and_is_not_open() {
     let mut town = Town::new(&[4]);
     let (left, ada) = town.session(ADA, 1, None);
     let (other, _) = town.session(BOB, 2, None);
@@ -926,7 +926,7 @@ fn a_whole_evening_through_the_gateway() {
 }
 
 #[test]
-fn who_comes_while_it_is_stored_that_a_session_is_over_is_told_so() {
+fn a_late_arrival_at_a_closed_session_is_told_so() {
     let mut town = Town::new(&[1]);
     town.create(ADA, 7, None);
     let stored: Vec<Vec<u8>> = town.disk.values().cloned().collect();
@@ -953,9 +953,9 @@ fn who_comes_while_it_is_stored_that_a_session_is_over_is_told_so() {
 }
 
 #[test]
-fn what_a_host_was_asked_before_it_ended_is_asked_of_another() {
+fn requests_to_a_host_that_ended_go_to_another() {
     let mut town = Town::new(&[2, 1]);
-    // The first has the most room, and does not hear that it is asked.
+    // The first host has the most room, and does not hear the request.
     town.deaf.push(HostId(1));
     assert_eq!(town.create(ADA, 7, None), None);
     town.deaf.clear();

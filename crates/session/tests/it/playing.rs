@@ -1,4 +1,4 @@
-//! While a game goes on (B8): joining, switching consoles, autopilots.
+//! While a game runs (B8): joining, switching consoles, autopilots.
 
 use sametick_session::message::{Closing, Ending, Phase, Refusal, Request};
 use sametick_session::session::{ABANDONED_US, Input, WINDOW_US};
@@ -21,7 +21,7 @@ fn consoles_may_be_switched_and_ships_may_not() {
 }
 
 #[test]
-fn somebody_may_come_while_it_goes_on() {
+fn a_player_may_join_while_the_game_runs() {
     let (mut stage, ada, _) = under_way(8);
     let eve = stage.join(EVE);
     assert_eq!((stage.views[&eve].phase, stage.seat_of(EVE)), (Phase::Running, None));
@@ -40,7 +40,7 @@ fn somebody_may_come_while_it_goes_on() {
 }
 
 #[test]
-fn a_ship_with_nobody_left_goes_on_and_so_does_a_game_for_a_while() {
+fn a_game_goes_on_for_a_while_without_players() {
     let (mut stage, ada, bob) = under_way(8);
     stage.say(bob, Request::Leave {}).unwrap();
     assert_eq!(
@@ -62,7 +62,7 @@ fn a_ship_with_nobody_left_goes_on_and_so_does_a_game_for_a_while() {
 }
 
 #[test]
-fn a_game_that_crashes_goes_on_with_everybody_and_the_third_time_in_a_minute_it_does_not() {
+fn a_crashed_game_resumes_until_its_third_crash_in_a_minute() {
     let (mut stage, ..) = under_way(8);
     stage.handle(Input::Crashed(1_000));
     stage.handle(Input::Crashed(1_030));
@@ -96,7 +96,7 @@ fn all_forty_eight_consoles_are_played() {
 }
 
 #[test]
-fn whoever_is_removed_is_gone_from_the_game_also_without_a_seat_or_a_connection() {
+fn a_removed_player_is_gone_from_the_game_in_any_state() {
     let (mut stage, ada, bob) = under_way(2);
     let eve = stage.join(EVE);
     stage.handle(Input::Cut(bob));

@@ -1,4 +1,4 @@
-//! Whatever is done in whatever order, a session is never in a state that cannot be, never loses a seat, and always ends.
+//! Random histories: a session never has an inconsistent state, never loses a seat, and always ends.
 
 use sametick_session::message::{Ending, Phase, Request};
 use sametick_session::password::Password;
@@ -11,10 +11,10 @@ use sametick_wire::identity::{PlayerId, Token};
 
 use crate::stage::{MINUTE, SECOND, Stage, bridge, line, name, pong, seeds, settings};
 
-/// Histories in the test command.
+/// Histories in a normal test run.
 const SEEDS: u64 = 1_500;
 
-/// What people who know no rules try.
+/// Players who send requests at random.
 struct Crowd {
     rng: Rng,
     tickets: Vec<Ticket>,
@@ -63,7 +63,7 @@ impl Crowd {
             0..=2 => Input::Reserve(Reserve {
                 ask: number,
                 player: self.player(),
-                name: name("Somebody"),
+                name: name("Anyone"),
                 password: Password::new(["", "a", "b"][self.rng.below(3) as usize]),
                 seat: self.rng.chance(1, 2).then(|| Seat(self.rng.below(14) as u16)),
                 is_maker: self.rng.chance(1, 10),
@@ -127,7 +127,7 @@ fn history(seed: u64) -> Option<Ending> {
     finish(&mut stage)
 }
 
-/// Whoever knows of a seat has it after a crash.
+/// The seat that a member knows of: it has to survive a crash.
 fn own_seat(stage: &Stage, member: Member) -> Option<(PlayerId, Option<Seat>)> {
     let player = stage.session.player_of(member)?;
     let person = stage.views[&member].people.iter().find(|person| person.player == player)?;
@@ -142,7 +142,7 @@ fn check_kept(stage: &Stage, seats: &[(PlayerId, Option<Seat>)]) {
     }
 }
 
-/// Everybody goes home: the session ends by itself, whatever it was doing.
+/// All players leave: the session ends by itself, whatever its state.
 fn finish(stage: &mut Stage) -> Option<Ending> {
     stage.is_disk_slow = false;
     stage.store();
@@ -160,7 +160,7 @@ fn finish(stage: &mut Stage) -> Option<Ending> {
 }
 
 #[test]
-fn no_history_reaches_a_state_that_cannot_be_or_leaves_anything_behind() {
+fn random_histories_stay_consistent_and_leave_nothing() {
     let mut endings = std::collections::BTreeMap::new();
     for seed in 0..seeds(SEEDS) {
         let ending = std::panic::catch_unwind(|| history(seed));

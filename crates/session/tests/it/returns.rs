@@ -1,4 +1,4 @@
-//! Coming back (B9): tokens, windows, and hosts that crash.
+//! Resuming (B9): tokens, time windows, and hosts that crash.
 
 use sametick_session::message::{Closing, Ending, Event, Parting, Phase, Refusal, Request};
 use sametick_session::session::{Damaged, GRACE_US, Input, Session, WINDOW_US};
@@ -8,7 +8,7 @@ use sametick_wire::identity::Token;
 use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, SECRET, Stage, bridge, line, under_way};
 
 #[test]
-fn whoever_is_cut_off_has_a_minute_and_the_same_seat() {
+fn a_disconnected_player_has_a_minute_and_keeps_the_seat() {
     let (mut stage, ada, bob) = under_way(2);
     stage.handle(Input::Cut(bob));
     let away = stage.views[&ada].people.iter().find(|person| person.player == BOB).unwrap();
@@ -26,12 +26,12 @@ fn whoever_is_cut_off_has_a_minute_and_the_same_seat() {
 }
 
 #[test]
-fn a_new_connection_takes_the_place_of_one_that_seems_alive() {
+fn a_new_connection_replaces_one_that_seems_alive() {
     let (mut stage, ada, _) = under_way(2);
     let again = stage.resume(ADA).unwrap();
     assert_eq!(stage.closing_of(ada), Some(Closing::CameBack));
     assert_eq!(stage.manned[&Seat(0)], ADA, "for the game nothing has happened");
-    // The end of the old one is old news.
+    // The end of the old connection changes nothing.
     stage.handle(Input::Cut(ada));
     assert_eq!(stage.session.player_of(again), Some(ADA));
     stage.wait(2 * WINDOW_US);
@@ -39,11 +39,11 @@ fn a_new_connection_takes_the_place_of_one_that_seems_alive() {
 }
 
 #[test]
-fn a_token_is_replaced_when_it_is_used_and_the_old_one_is_good_until_the_new_one_has_arrived() {
+fn an_old_token_is_good_until_the_new_one_has_arrived() {
     let (mut stage, ada, _) = under_way(2);
     let first = stage.tokens[&ADA];
     stage.handle(Input::Cut(ada));
-    // The welcome is lost on the way, again and again.
+    // The welcome is lost, several times.
     for _ in 0..10 {
         let back = stage.resume_with(ADA, first).unwrap();
         stage.handle(Input::Cut(back));
@@ -62,7 +62,7 @@ fn a_token_is_replaced_when_it_is_used_and_the_old_one_is_good_until_the_new_one
 }
 
 #[test]
-fn somebody_elses_token_and_a_guess_are_worth_nothing() {
+fn a_foreign_or_guessed_token_is_refused() {
     let (mut stage, ada, bob) = under_way(2);
     assert_eq!(stage.resume_with(EVE, stage.tokens[&ADA]), Err(Closing::BadToken));
     assert_eq!(stage.resume_with(BOB, stage.tokens[&ADA]), Err(Closing::BadToken));
@@ -71,7 +71,7 @@ fn somebody_elses_token_and_a_guess_are_worth_nothing() {
 }
 
 #[test]
-fn a_token_dies_when_its_player_is_kicked_or_goes() {
+fn a_token_dies_when_its_player_is_kicked_or_leaves() {
     let (mut stage, ada, bob) = under_way(2);
     stage.say(ada, Request::Kick { player: BOB, ban: false }).unwrap();
     assert_eq!(stage.closing_of(bob), Some(Closing::Kicked));
@@ -95,7 +95,7 @@ fn a_token_dies_when_its_player_is_kicked_or_goes() {
 }
 
 #[test]
-fn after_a_crash_of_its_host_everybody_is_waited_for() {
+fn after_a_crash_of_the_host_all_seats_are_held() {
     let (mut stage, ..) = under_way(2);
     stage.restart(5 * MINUTE, Some(1_000));
     assert_eq!((stage.session.phase(), stage.game, stage.manned.len()), (Phase::Running, Some(1), 0));
@@ -106,7 +106,7 @@ fn after_a_crash_of_its_host_everybody_is_waited_for() {
     stage.wait(1);
     assert_eq!(stage.players(), [BOB]);
     assert_eq!(stage.views[&bob].creator, Some(BOB));
-    // Tickets of the last life are nothing in this one, and bans hold.
+    // Tickets of the last incarnation are invalid, and bans hold.
     let eve = stage.join(EVE);
     stage.say(bob, Request::Kick { player: EVE, ban: true }).unwrap();
     assert_eq!(stage.closing_of(eve), Some(Closing::Banned));
@@ -116,7 +116,7 @@ fn after_a_crash_of_its_host_everybody_is_waited_for() {
 }
 
 #[test]
-fn a_host_that_crashes_three_times_within_a_minute_is_not_to_blame_for_a_fourth() {
+fn old_crashes_of_the_host_do_not_stop_a_game() {
     let (mut stage, ..) = under_way(2);
     stage.restart(SECOND, Some(1_000));
     stage.restart(SECOND, Some(1_010));
@@ -130,14 +130,14 @@ fn a_host_that_crashes_three_times_within_a_minute_is_not_to_blame_for_a_fourth(
 }
 
 #[test]
-fn nobody_is_told_what_a_crash_could_undo() {
+fn nothing_is_told_that_a_crash_could_undo() {
     let mut stage = Stage::new(bridge(), 2, None);
     let ada = stage.join(ADA);
     stage.is_disk_slow = true;
     let seq = stage.number();
     stage.handle(Input::Say(ada, seq, Request::Take { seat: Seat(3) }));
     assert!(stage.answers.is_empty() && stage.views[&ada].people[0].seat.is_none());
-    // More happens while the disk writes; it is not told with the first.
+    // More happens while the disk writes; members are not told of it with the first part.
     let next = stage.number();
     stage.handle(Input::Say(ada, next, Request::Ready { ready: true }));
     stage.store();
@@ -152,7 +152,7 @@ fn nobody_is_told_what_a_crash_could_undo() {
 }
 
 #[test]
-fn a_host_that_stops_in_order_keeps_the_session_for_its_next_life() {
+fn a_host_that_stops_in_order_keeps_its_sessions() {
     let (mut stage, ada, bob) = under_way(2);
     stage.handle(Input::Suspend);
     assert!(stage.is_suspended);
@@ -170,7 +170,7 @@ fn a_host_that_stops_in_order_keeps_the_session_for_its_next_life() {
 }
 
 #[test]
-fn what_is_damaged_on_disk_is_refused() {
+fn a_damaged_file_is_refused() {
     let (stage, ..) = under_way(2);
     let disk = stage.disk.clone().unwrap();
     let restore =

@@ -1,5 +1,5 @@
-//! A session with a driver in virtual time: a disk that may be slow, members who believe what they are told, and a game that
-//! knows who is at which seat.
+//! A session with a driver in virtual time: a disk that may be slow, clients that apply events to their view, and a
+//! game that knows the player of each seat.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ pub fn pong() -> Plan {
     Plan::uniform("Players", 1, &["left", "right", "top", "bottom"]).unwrap()
 }
 
-/// How many seeds to try: as many as `cargo xtask long sessions` says, or a few.
-#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
+/// The number of seeds: `cargo xtask long sessions` sets it.
+#[expect(clippy::disallowed_methods, reason = "the environment sets the size of a test")]
 pub fn seeds(usual: u64) -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(usual, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
@@ -69,26 +69,26 @@ pub fn name_of(player: PlayerId) -> Name {
 pub struct Stage {
     pub session: Session,
     pub now: Time,
-    /// What each member has been told.
+    /// The view of each member.
     pub views: BTreeMap<Member, View>,
     /// The newest token of each player.
     pub tokens: BTreeMap<PlayerId, Token>,
-    /// Whose connection has ended: they hear nothing.
+    /// Members whose connection has ended: they hear nothing.
     pub cut: BTreeSet<Member>,
     pub heard: Vec<(Member, Event)>,
     pub answers: Vec<(Member, u64, Result<(), Refusal>)>,
     pub closed: Vec<(Member, Closing)>,
     pub reserved: Vec<(u64, Result<Ticket, Refusal>)>,
-    /// Who is at which seat, as the game knows it.
+    /// The player of each seat, as the game knows it.
     pub manned: BTreeMap<Seat, PlayerId>,
-    /// Who may have links to the game, also while they are away.
+    /// Players who may have links to the game, also while they are disconnected.
     pub guests: BTreeSet<PlayerId>,
-    /// The round that goes on.
+    /// The round that runs.
     pub game: Option<u32>,
     pub over: Option<Ending>,
     pub is_suspended: bool,
     pub disk: Option<Vec<u8>>,
-    /// What was written and not yet acknowledged.
+    /// The snapshot that was written and not yet acknowledged.
     pub writing: Option<(u64, Vec<u8>)>,
     pub is_disk_slow: bool,
     pub wake_at: Option<Time>,
@@ -131,7 +131,7 @@ impl Stage {
         }
     }
 
-    /// The process dies, and another takes up what the disk has, `down_us` later.
+    /// The process dies, and another restores the session from disk, `down_us` later.
     pub fn restart(&mut self, down_us: u64, crashed_s: Option<u64>) {
         let now = self.now.plus_micros(down_us);
         let disk = self.disk.take().expect("something was stored");
@@ -151,7 +151,7 @@ impl Stage {
         self.drain();
     }
 
-    /// Time passes; whatever is due happens when it is.
+    /// Advances the time; whatever is due happens when it is.
     pub fn wait(&mut self, us: u64) {
         let until = self.now.plus_micros(us);
         while let Some(at) = self.wake_at.filter(|at| *at <= until) {
@@ -198,8 +198,8 @@ impl Stage {
                 Output::Manned(seat, player) => {
                     assert_eq!(self.manned.insert(seat, player), None, "one at a seat");
                 }
-                Output::Unmanned(seat) => assert!(self.manned.remove(&seat).is_some(), "somebody was there"),
-                Output::Left(player) => assert!(self.guests.remove(&player), "somebody was there"),
+                Output::Unmanned(seat) => assert!(self.manned.remove(&seat).is_some(), "it was occupied"),
+                Output::Left(player) => assert!(self.guests.remove(&player), "the player was a member"),
                 Output::Finish => self.game = None,
                 Output::Closed(ending) => {
                     self.guests.clear();
@@ -236,7 +236,7 @@ impl Stage {
         self.heard.push((member, event));
     }
 
-    /// Once everything is stored, everybody knows everything, and the game knows who is where.
+    /// Once everything is stored, all views are complete, and the game knows the player of each seat.
     fn compare(&self) {
         let view = self.session.view();
         for (member, known) in &self.views {
@@ -286,13 +286,13 @@ impl Stage {
         member
     }
 
-    /// Somebody comes in.
+    /// A player joins.
     pub fn join(&mut self, player: PlayerId) -> Member {
         let ticket = self.reserve(player, None, None).unwrap();
         self.arrive(ticket)
     }
 
-    /// Comes back with the newest token.
+    /// Resumes with the newest token.
     pub fn resume(&mut self, player: PlayerId) -> Result<Member, Closing> {
         let token = self.tokens[&player];
         self.resume_with(player, token)
@@ -318,7 +318,7 @@ impl Stage {
         self.say(member, Request::Take { seat: Seat(seat) })
     }
 
-    /// Sits down and is ready.
+    /// Takes a seat and is ready.
     pub fn get_ready(&mut self, member: Member, seat: u16) {
         self.take(member, seat).unwrap();
         self.say(member, Request::Ready { ready: true }).unwrap();
@@ -338,7 +338,7 @@ impl Stage {
     }
 }
 
-/// Ada at the helm of the first of so many ships, Bob at that of the second, and the game goes on.
+/// Ada at the helm of the first of these ships, Bob at that of the second, and the game runs.
 pub fn under_way(ships: u8) -> (Stage, Member, Member) {
     let mut stage = Stage::new(bridge(), ships, None);
     let (ada, bob) = (stage.join(ADA), stage.join(BOB));

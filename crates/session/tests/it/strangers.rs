@@ -1,4 +1,4 @@
-//! Those who should not get in, and those who must not know.
+//! Access: passwords, tickets and connections that are refused, and what a refusal reveals.
 
 use sametick_session::message::{Closing, Refusal, Request};
 use sametick_session::password::Password;
@@ -7,7 +7,7 @@ use sametick_session::session::{Input, Output, Reserve};
 use crate::stage::{ADA, BOB, EVE, SECOND, Stage, name, pong};
 
 #[test]
-fn a_wrong_password_looks_as_if_there_were_no_session() {
+fn a_wrong_password_looks_like_a_missing_session() {
     let mut stage = Stage::new(pong(), 1, Some("secret"));
     let ask = stage.number();
     let maker = Reserve { ask, player: ADA, name: name("Ada"), password: None, seat: None, is_maker: true };
@@ -19,7 +19,7 @@ fn a_wrong_password_looks_as_if_there_were_no_session() {
     }
     assert!(stage.reserve(BOB, Some("secret"), None).is_ok());
     assert!(stage.reserve(ADA, None, None).is_ok(), "who is in needs none");
-    // Who is banned and does not know the password learns nothing either.
+    // A banned player without the password learns nothing either.
     stage.say(ada, Request::Kick { player: BOB, ban: true }).unwrap();
     assert_eq!(stage.reserve(BOB, None, None), Err(Refusal::NotFound));
     assert_eq!(stage.reserve(BOB, Some("secret"), None), Err(Refusal::Banned));
@@ -33,7 +33,7 @@ fn a_wrong_password_looks_as_if_there_were_no_session() {
 }
 
 #[test]
-fn guessing_is_slow_and_never_fills_the_memory() {
+fn guessing_is_rate_limited_and_its_memory_bounded() {
     let mut stage = Stage::new(pong(), 1, Some("secret"));
     let mut asked = 0;
     for ask in 0..10_000 {
@@ -59,7 +59,7 @@ fn a_ticket_is_good_once() {
     let ada = stage.arrive(ticket.clone());
     let again = stage.arrive(ticket.clone());
     assert_eq!((stage.closing_of(ada), stage.closing_of(again)), (None, Some(Closing::BadTicket)));
-    // Another ticket makes no second Ada.
+    // A second ticket does not make a second Ada.
     let second = stage.reserve(ADA, None, Some(3)).unwrap();
     assert_eq!(second.seat, None);
     let newer = stage.arrive(second);
@@ -70,7 +70,7 @@ fn a_ticket_is_good_once() {
 }
 
 #[test]
-fn whoever_is_no_member_is_not_heard() {
+fn a_connection_of_no_member_is_ignored() {
     let mut stage = Stage::new(pong(), 1, None);
     let ada = stage.join(ADA);
     stage.handle(Input::Say(sametick_wire::Member(999), 1, Request::Leave {}));

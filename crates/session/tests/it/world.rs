@@ -1,9 +1,9 @@
-//! A gateway, hosts and players on a network that loses, repeats and delays, with crashes of everything, in virtual time from one
-//! seed. What must hold is looked at after every step:
-//! - a seat has one player at most, and nobody who keeps to the rules loses theirs;
-//! - a round of a session begins once, and what was asked for with one key is claimed once;
-//! - whoever is in is in one place, and knows what that place knows;
-//! - in the end nothing is left: no session, no file, no connection, nobody who waits.
+//! A gateway, hosts and players on a network that loses, repeats and delays, with crashes of every part, in virtual
+//! time from one seed. Invariants, checked after every step:
+//! - a seat has one player at most, and a player who keeps to the rules never loses it;
+//! - a round of a session starts once, and one key creates one session;
+//! - a member is in one session, and knows its full state;
+//! - in the end nothing is left: no session, no file, no connection, no pending request.
 
 mod client;
 mod machine;
@@ -27,10 +27,10 @@ use crate::stage::{MINUTE, SECOND, seeds};
 use client::{Client, State};
 use machine::Machine;
 
-/// Histories in the test command.
+/// Histories in a normal test run.
 const SEEDS: u64 = 5_000;
 
-/// What somebody says over a connection to a host.
+/// A message of a client over a connection to a host.
 #[derive(Clone, Debug)]
 pub enum Word {
     Arrive(String),
@@ -38,7 +38,7 @@ pub enum Word {
     Say(u64, Request),
 }
 
-/// What a host says over a connection.
+/// A message of a host over a connection.
 #[derive(Clone, Debug)]
 pub enum Told {
     Event(Event),
@@ -66,7 +66,7 @@ enum Happening {
     StartGateway,
 }
 
-/// A connection of a client to a host: ordered, and whole as long as it lasts.
+/// A connection of a client to a host: ordered and reliable while it lasts.
 struct Link {
     client: usize,
     host: usize,
@@ -76,7 +76,7 @@ struct Link {
     down_at: Time,
 }
 
-/// What has happened, summed up over histories.
+/// Statistics, summed up over histories.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     sessions: u64,
@@ -105,20 +105,20 @@ struct World {
     hosts: Vec<Machine>,
     clients: Vec<Client>,
     links: BTreeMap<Member, Link>,
-    /// No faults any more.
+    /// No more faults.
     is_calm: bool,
-    /// Everybody goes home.
+    /// All players leave.
     is_evening: bool,
     loss: u64,
     repeats: u64,
     delay_us: u64,
-    /// The session that was claimed for each request.
+    /// The session that was created for each request.
     claimed: BTreeMap<Key, SessionId>,
     begun: BTreeSet<(SessionId, u32)>,
     kicked: BTreeSet<(SessionId, PlayerId)>,
-    /// What a session that has moved was called at first.
+    /// The first id of a session that has moved.
     roots: BTreeMap<SessionId, SessionId>,
-    /// Sessions that somebody was told of.
+    /// Sessions that a player was told of.
     ids: Vec<SessionId>,
     counts: Counts,
     most_steps: u64,
@@ -178,7 +178,7 @@ impl World {
         self.queue.insert((at, number), happening);
     }
 
-    /// Over a network that loses, repeats and delays.
+    /// Sends over a network that loses, repeats and delays.
     fn send(&mut self, happening: &Happening) {
         let mut copies = 1;
         if !self.is_calm {
@@ -193,7 +193,7 @@ impl World {
         }
         for _ in 0..copies {
             let usual = 1_000 + self.rng.below(self.delay_us);
-            // Now and then something comes very late.
+            // A few messages are very late.
             let late = if self.rng.chance(1, 50) && !self.is_calm { self.rng.below(40 * SECOND) } else { 0 };
             self.at(usual + late, happening.clone());
         }
@@ -224,7 +224,7 @@ impl World {
         self.now = until;
     }
 
-    /// Until nothing is on its way between somebody and a host.
+    /// Runs until nothing is in transit between players and hosts.
     fn run_until_still(&mut self) {
         let is_on_its_way = |happening: &Happening| {
             use Happening::{Down, Unplugged, Up, Weighed, Written};
@@ -277,7 +277,7 @@ impl World {
 
     fn start_gateway(&mut self) {
         self.run += 1;
-        // It remembers nothing.
+        // It starts without memory.
         let config = GatewayConfig { run: self.run, ..GatewayConfig::default() };
         self.gateway = Some(Gateway::new(self.now, Remembered::default(), config));
         self.tell_gateway(gateway::Input::Timeout);
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// Something goes wrong, and will again.
+    /// Injects a fault, and schedules the next one.
     fn trouble(&mut self) {
         if self.is_calm {
             return;
@@ -333,7 +333,7 @@ impl World {
         self.at(wait_us, Happening::Trouble);
     }
 
-    /// What must hold at any time.
+    /// The invariants that hold at any time.
     fn check(&self, host: usize) {
         for session in self.hosts[host].sessions() {
             assert!(session.is_sound(), "{:?}", session.id());
@@ -345,12 +345,12 @@ impl World {
         assert_eq!(keys.len(), self.hosts[host].sessions().count(), "a request makes one session");
     }
 
-    /// Once nothing is under way: whoever thinks they are in is, and knows everything.
+    /// Once nothing is in transit: each client that believes it is in a session is, and knows its full state.
     fn check_members(&self) {
         for client in &self.clients {
             let State::In { member, view } = &client.state else { continue };
             let host = self.links[member].host;
-            let session = self.hosts[host].session(view.session).expect("whoever is in is somewhere");
+            let session = self.hosts[host].session(view.session).expect("the session runs somewhere");
             assert_eq!(session.player_of(*member), Some(client.player));
             assert_eq!(**view, session.view(), "and knows what is known there");
         }
@@ -380,13 +380,13 @@ fn history(seed: u64, counts: Counts) -> Counts {
     world.run_for(busy_us);
     world.is_calm = true;
     world.start_all();
-    // After that what was late has arrived, whoever was away is back or given up, and nobody does anything new.
+    // By now late messages have arrived, disconnected players are back or released, and no player starts anything new.
     world.run_for(90 * SECOND);
     world.run_until_still();
     world.check_members();
     world.is_evening = true;
     world.run_for(20 * SECOND);
-    // Nobody asks any more: a gateway that begins last of all hears from the hosts what there is.
+    // No requests any more: a gateway that starts last of all hears from the hosts of every session.
     assert_eq!(world.gateway.take().map(|gateway| gateway.waiting()), Some(0));
     world.gateway_wake = None;
     world.run_for(11 * MINUTE);
@@ -397,7 +397,7 @@ fn history(seed: u64, counts: Counts) -> Counts {
 }
 
 #[test]
-fn no_seat_has_two_players_no_session_runs_twice_and_nothing_is_left() {
+fn no_seat_is_double_no_session_runs_twice_nothing_leaks() {
     let mut sum = Counts::default();
     let many = seeds(SEEDS);
     for seed in 0..many {

@@ -1,13 +1,13 @@
-//! Where the decoder's bytes come from: a slice that does not let a declared length decide how much is allocated.
+//! The decoder's input: a slice that does not let a declared length decide how much is allocated.
 
 use postcard::Error;
 use postcard::de_flavors::Flavor;
 
-/// What is left to read.
+/// The remaining bytes.
 pub(super) struct Reading<'de>(pub(super) &'de [u8]);
 
-/// For how many items room is made before the first is read. Longer sequences grow as their items arrive, because a
-/// thousand bytes can declare a thousand items of a kilobyte each.
+/// The most items for which memory is reserved before the first is read. Longer sequences grow as their items arrive,
+/// because a thousand bytes can declare a thousand items of a kilobyte each.
 const ITEMS_AHEAD: usize = 64;
 
 impl<'de> Flavor<'de> for Reading<'de> {
@@ -21,7 +21,7 @@ impl<'de> Flavor<'de> for Reading<'de> {
         Ok(*first)
     }
 
-    /// A sequence that declares more items than this is told to expect nothing.
+    /// For a sequence that declares more items than this, the hint is zero.
     fn size_hint(&self) -> Option<usize> {
         Some(self.0.len().min(ITEMS_AHEAD))
     }

@@ -12,12 +12,12 @@ pub struct Serializer<'a, S> {
     sink: &'a mut S,
 }
 
-/// Why a value has no canonical bytes. That is a mistake in its type, not in its data.
+/// A value has no canonical bytes. That is a mistake in its type, not in its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncodeError {
     /// A sequence or map that does not know its length beforehand.
     UnknownLength,
-    /// What the type's own `Serialize` said.
+    /// An error of the type's own `Serialize`.
     Custom(String),
 }
 
@@ -276,7 +276,7 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
     }
 }
 
-/// A sequence, tuple, struct or map on its way.
+/// A sequence, tuple, struct or map that is being written.
 pub struct Compound<'a, S> {
     sink: &'a mut S,
     kind: Kind,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// A number with 16 bits before and 16 after the point: from -32768 to 32767.99998, in steps of 1/65536.
 ///
-/// What does not fit stops at the nearest end of the range, in every build profile; what falls between two steps is
-/// rounded down. Division by zero panics, as it does for integers.
+/// Overflow saturates, in every build profile; results between two steps are rounded down. Division by zero panics, as
+/// it does for integers.
 ///
 /// ```
 /// use sametick_sim::Fixed;
@@ -48,7 +48,7 @@ impl Fixed {
         saturated((whole as i64) << Fixed::FRACTION_BITS)
     }
 
-    /// The number `numerator`/`denominator`, whatever both are counted in.
+    /// The number `numerator`/`denominator`.
     ///
     /// # Panics
     /// If `denominator` is zero; in a `const` that is a compile error.

@@ -1,4 +1,4 @@
-//! Rotations in space.
+//! Rotations in space, as quaternions.
 
 use core::ops::Mul;
 
@@ -31,7 +31,7 @@ impl Quat {
         Quat { x: axis.x * sin, y: axis.y * sin, z: axis.z * sin, w: cos }
     }
 
-    /// The rotation back.
+    /// The inverse rotation.
     pub fn inverse(self) -> Quat {
         Quat { x: -self.x, y: -self.y, z: -self.z, w: self.w }
     }
@@ -48,19 +48,19 @@ impl Quat {
         self.x * other.x + self.y * other.y + self.z * other.z + self.w * other.w
     }
 
-    /// Back to length 1, from which products drift; no rotation if there is nothing to keep.
+    /// Normalised to length 1, from which products drift; the identity if the length is zero.
     pub fn normalised(self) -> Quat {
         let length = sqrt(self.dot(self));
         if length > 0.0 && length.is_finite() { self.scaled(1.0 / length) } else { Quat::IDENTITY }
     }
 
-    /// The rotation a share `t` of the way to `other`, the short way round, at constant speed.
+    /// Interpolates to `other` by `t`, the short way round, at constant speed.
     pub fn slerp(self, other: Quat, t: f32) -> Quat {
         let dot = self.dot(other);
         let other = if dot < 0.0 { other.scaled(-1.0) } else { other };
         let angle = acos(clamp(if dot < 0.0 { -dot } else { dot }, 0.0, 1.0));
         let whole = sin(angle);
-        // Too close for the division below; a straight line is as good there.
+        // Too close for the division below; linear interpolation is as good there.
         if whole < 1e-4 {
             return self.plus(other.plus(self.scaled(-1.0)).scaled(t)).normalised();
         }

@@ -39,7 +39,7 @@ macro_rules! vector {
                 sqrt(self.length_squared())
             }
 
-            /// The length of the way to `other`.
+            /// The distance to `other`.
             pub fn distance(self, other: $name) -> f32 {
                 (other - self).length()
             }
@@ -50,7 +50,7 @@ macro_rules! vector {
                 if length > 0.0 && length.is_finite() { self / length } else { $name::ZERO }
             }
 
-            /// The point a share `t` of the way to `other`.
+            /// Interpolates linearly to `other` by `t`.
             pub fn lerp(self, other: $name, t: f32) -> $name {
                 self + (other - self) * t
             }

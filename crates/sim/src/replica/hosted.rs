@@ -1,4 +1,4 @@
-//! A game that a host runs for players who know only a part of it.
+//! The `Hosted` trait: a game that an authoritative host runs for players who see only a part of it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,149 +11,149 @@ use serde::de::DeserializeOwned;
 use super::{Entity, Kind, Parts, Scene, ViewId};
 use crate::{Game, SchemaHash, Seat, TickRate, description_of, schema};
 
-/// A game that can also run in an authoritative room: the host steps it, and players see what concerns them.
+/// A game that can also run in an authoritative room: the host steps it, and each player sees only the relevant part.
 ///
-/// The step is the same as in lockstep. Besides it a game says what others may see ([`show`](Hosted::show)), from where
-/// ([`eye`](Hosted::eye)), and what a player's own screen predicts ([`own`](Hosted::own), [`predict`](Hosted::predict)).
+/// The step is the same as in lockstep. In addition the game declares what is visible ([`show`](Hosted::show)), from
+/// where ([`eye`](Hosted::eye)), and what clients predict ([`own`](Hosted::own), [`predict`](Hosted::predict)).
 pub trait Hosted: Game {
-    /// The kinds of entities there are.
+    /// The kinds of entities.
     const KINDS: &'static [Kind];
 
-    /// How many times a second players are told. At most as often as the game steps.
+    /// The update rate of views. At most the tick rate.
     const UPDATES: TickRate;
 
     /// How far behind the newest update other entities are shown, in milliseconds.
     const DELAY_MS: u32 = 110;
 
-    /// How a wrong prediction is mended.
+    /// How a wrong prediction is corrected.
     const BLEND: Blend = Blend { over_us: 100_000 };
 
-    /// The characters that a player may have, each with what is kept of it wherever they play; the first if they choose none. Their
-    /// names are short, of lower-case letters, digits and hyphens.
+    /// The characters a player may choose from, each with saved state that is shared by all rooms; the first is the
+    /// default. Names are short, of lower-case letters, digits and hyphens.
     const CHARACTERS: &'static [&'static str] = &[];
 
-    /// What a player's screen predicts of itself: in full, so that what is predicted from it is what the host comes to.
-    /// Its codes must lose nothing.
+    /// The state that a client predicts for its player: complete, so that the prediction matches the host's result. Its
+    /// codes must be lossless.
     type Own: Entity;
 
-    /// Something that happens at a moment: a sound, a hit, a word.
+    /// Something that happens at a moment, such as a sound, a hit or a message.
     type Event: Clone + Serialize + DeserializeOwned + Schema + 'static;
 
-    /// What a script may ask for, by feature and action; [`NoCommand`](super::NoCommand) if nothing.
+    /// The commands of scripts, by feature and action; [`NoCommand`](super::NoCommand) if there are none.
     type Command: DeserializeOwned + 'static;
 
-    /// The view that a seat shares. By default everybody has their own.
+    /// The view of a seat. By default every seat has its own.
     fn view_of(&self, seat: Seat) -> ViewId {
         ViewId(seat.0)
     }
 
-    /// Where a view looks from. Who looks from nowhere sees only what is nowhere.
+    /// The position from which a view looks. Without one it sees only entities without a position.
     fn eye(&self, view: ViewId) -> Option<[f32; 3]>;
 
-    /// Puts every entity there is into an empty scene.
+    /// Puts every entity into an empty scene.
     fn show(&self, scene: &mut Scene);
 
-    /// What a view predicts, if it has anything of its own.
+    /// The state that a view predicts, if it has one.
     fn own(&self, view: ViewId) -> Option<Self::Own>;
 
-    /// One tick of what is its own, as [`step`](Game::step) will do it: the same code. `around` is what the player knows of
-    /// everything else.
+    /// Predicts one tick, with the same code as [`step`](Game::step). `around` is what the player knows of everything
+    /// else.
     fn predict(own: &mut Self::Own, input: &Self::Input, around: &Scene);
 
-    /// How far what was predicted is from what is right.
+    /// The error of a predicted state.
     fn apart(predicted: &Self::Own, right: &Self::Own) -> PredictionError;
 
-    /// What happened in the last step.
+    /// The events of the last step.
     fn events(&self, events: &mut Events<Self::Event>) {
         let _ = events;
     }
 
-    /// Two inputs of one seat fall into one tick: the later wins, unless the game knows better, such as that a button
-    /// pressed in the earlier one must not be lost.
+    /// Merges two inputs of one seat that fall into one tick: the later wins by default. A game overrides this if, for
+    /// example, a button pressed in the earlier one must not be lost.
     fn merge(earlier: &Self::Input, later: &Self::Input) -> Self::Input {
         let _ = earlier;
         later.clone()
     }
 
-    /// Whose input of a tick came first: the place of this one among all of them, by the time at which it was made. A game
-    /// that cares keeps it in the input, where it is logged and replayed.
+    /// Receives the position of this input among all inputs of the tick, ordered by the time they were made. A game
+    /// that needs it stores it in the input, where it is logged and replayed.
     fn order(input: &mut Self::Input, place: u16) {
         let _ = (input, place);
     }
 
-    /// What is kept of whoever sits there, for when they come back: appended to `out`, at most
-    /// [`MAX_KEPT`](super::MAX_KEPT) bytes. It comes again as [`Whose::Player`](crate::Whose) among
-    /// [`Inputs::brought`](crate::Inputs::brought), perhaps to a later build of the game.
+    /// The saved state of a player, for the next visit: appended to `out`, at most [`MAX_KEPT`](super::MAX_KEPT) bytes.
+    /// It is loaded again as [`Whose::Player`](crate::Whose) among [`Inputs::brought`](crate::Inputs::brought), perhaps
+    /// by a later build of the game.
     fn keep(&self, seat: Seat, out: &mut Vec<u8>) {
         let _ = (seat, out);
     }
 
-    /// What is kept of the character of whoever sits there. It comes again, wherever they play, as
-    /// [`Whose::Character`](crate::Whose): the canonical bytes of the character's name and of what is appended here.
+    /// The saved state of a player's character. It is loaded again, in any room, as [`Whose::Character`](crate::Whose):
+    /// the canonical bytes of the character's name and of what is appended here.
     fn keep_character(&self, seat: Seat, out: &mut Vec<u8>) {
         let _ = (seat, out);
     }
 
-    /// What stands in the place that outlives the room. It comes again as [`Whose::Place`](crate::Whose), see
-    /// [`parts_in`](super::parts_in).
+    /// The saved parts of the place, which outlive the room. They are loaded again as [`Whose::Place`](crate::Whose),
+    /// see [`parts_in`](super::parts_in).
     fn keep_parts(&self, parts: &mut Parts) {
         let _ = parts;
     }
 
-    /// What a command means: one input for each of the next ticks. `held` is what the seat did last.
+    /// Translates a command: one input for each of the next ticks. `held` is the seat's last input.
     fn command(held: &Self::Input, command: Self::Command, inputs: &mut Vec<Self::Input>);
 }
 
-/// How a wrong prediction is mended, when it is not so wrong that it is mended at once.
+/// How a prediction error is corrected when it is too small to be corrected at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blend {
-    /// For how long what is shown moves over to what is right.
+    /// How long the shown state takes to blend over to the corrected one, in microseconds.
     pub over_us: u64,
 }
 
-/// How far a predicted state is from the right one.
+/// The distance of a predicted state from the correct one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PredictionError {
     /// In the units of the game.
     pub distance: f32,
-    /// How fast it moves, in these units a second: distance by speed is the error as a time.
+    /// The speed, in these units a second: distance divided by speed is the error as a time.
     pub speed: f32,
-    /// So far that it is mended at once.
+    /// Whether the error is so large that it is corrected at once.
     pub snaps: bool,
 }
 
-/// Who is told of an event.
+/// The receivers of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Audience {
-    /// Everyone.
+    /// All views.
     Everyone,
     /// One view.
     View(ViewId),
-    /// Whoever looks from within so far of a place.
+    /// Views whose eye is within this distance of a position.
     Near([f32; 3], f32),
 }
 
-/// Whether an event may be lost.
+/// The delivery guarantee of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// It arrives, after those before it.
+    /// Delivered, in order.
     Reliable,
-    /// It arrives soon or never.
+    /// Delivered soon or never.
     Lossy,
 }
 
-/// An event and whom it is for.
+/// An event with its audience.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told<E> {
-    /// For whom.
+    /// The receivers.
     pub audience: Audience,
     /// Whether it may be lost.
     pub promise: Promise,
-    /// What.
+    /// The event.
     pub event: E,
 }
 
-/// What happened in a step. Made once and reused.
+/// The events of a step. Made once and reused.
 #[derive(Clone, Debug)]
 pub struct Events<E>(Vec<Told<E>>);
 
@@ -164,24 +164,24 @@ impl<E> Default for Events<E> {
 }
 
 impl<E> Events<E> {
-    /// Something happened.
+    /// Adds an event.
     pub fn tell(&mut self, audience: Audience, promise: Promise, event: E) {
         self.0.push(Told { audience, promise, event });
     }
 
-    /// Everything that happened, in order.
+    /// All events, in order.
     pub fn iter(&self) -> core::slice::Iter<'_, Told<E>> {
         self.0.iter()
     }
 
-    /// Forgets everything but the memory.
+    /// Removes all events, keeping the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// The description of everything that a room of a game says: its types as in lockstep, its kinds, what is predicted, and its
-/// events.
+/// The description of all types in the messages of a game's room: its types as in lockstep, its kinds, its predicted
+/// state, and its events.
 pub fn hosted_description_of<G: Hosted>() -> String {
     let mut text = description_of::<G>();
     text += &schema::describe(&[G::Event::SCHEMA]);
@@ -200,7 +200,7 @@ pub fn hosted_description_of<G: Hosted>() -> String {
     text
 }
 
-/// The hash of that description: both ends of a room have the same.
+/// The hash of that description: both ends of a room must have the same.
 pub fn hosted_schema_of<G: Hosted>() -> SchemaHash {
     schema::hash_description(&hosted_description_of::<G>())
 }

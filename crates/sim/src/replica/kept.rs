@@ -1,14 +1,14 @@
-//! What outlives a room: what stands in it, as parts with numbers.
+//! Saved parts of a place, which outlive the room: numbered pieces of bytes.
 
 use alloc::vec::Vec;
 
-/// The most bytes that are kept of a player, of a character, or of one part of a place.
+/// The most bytes of saved state of a player, of a character, or of one part of a place.
 pub const MAX_KEPT: usize = 256;
 
-/// Before the bytes of a part: its number and their length.
+/// The header of a part: its number and its length.
 const PART_HEAD: usize = 6;
 
-/// Parts of a place, each with a number of its own. Made once and reused.
+/// Numbered parts of a place. Made once and reused.
 ///
 /// ```
 /// use sametick_sim::replica::{Parts, parts_in, put_part};
@@ -22,7 +22,7 @@ const PART_HEAD: usize = 6;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// The number of each, and where it ends in `bytes`.
+    /// The number of each, and its end in `bytes`.
     ends: Vec<(u32, usize)>,
     bytes: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Parts {
         self.ends.push((number, self.bytes.len()));
     }
 
-    /// Every part, in the order of their numbers.
+    /// All parts, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8])> {
         let mut start = 0;
         self.ends.iter().map(move |(number, end)| {
@@ -52,13 +52,13 @@ impl Parts {
         })
     }
 
-    /// Forgets everything but the memory.
+    /// Removes all parts, keeping the memory.
     pub fn clear(&mut self) {
         self.ends.clear();
         self.bytes.clear();
     }
 
-    /// Says what has changed since: a part that is new or another, or nothing for one that is gone.
+    /// Reports the changes since another state: the bytes of a new or changed part, none for a removed one.
     pub fn changes_since<'a>(&'a self, before: &'a Parts, mut changed: impl FnMut(u32, Option<&'a [u8]>)) {
         let (mut now, mut then) = (self.iter().peekable(), before.iter().peekable());
         loop {
@@ -85,7 +85,7 @@ impl Parts {
     }
 }
 
-/// Appends a part as it is brought into a game.
+/// Appends a part in the form in which it is loaded into a game.
 ///
 /// # Panics
 /// If it has more than [`MAX_KEPT`] bytes.
@@ -96,7 +96,7 @@ pub fn put_part(out: &mut Vec<u8>, number: u32, part: &[u8]) {
     out.extend_from_slice(part);
 }
 
-/// The parts in what was brought, up to anything that is none.
+/// The parts in loaded bytes, up to the first invalid one.
 pub fn parts_in(mut bytes: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     core::iter::from_fn(move || {
         let (&[a, b, c, d, low, high], rest) = bytes.split_first_chunk::<PART_HEAD>()?;

@@ -1,17 +1,17 @@
-//! All entities of a moment, as codes.
+//! A scene: all entities at one tick, as codes.
 
 use alloc::vec::Vec;
 
 use super::{Entity, Kind, ViewId};
 
-/// All entities of a moment, a table for each kind. Made once and reused, it allocates nothing per tick.
+/// All entities at one tick, one table per kind. Made once and reused, it allocates nothing per tick.
 #[derive(Clone, Debug)]
 pub struct Scene {
     kinds: &'static [Kind],
     tables: Vec<Table>,
 }
 
-/// The entities of one kind, in the order of their numbers.
+/// The entities of one kind, in the order of their ids.
 #[derive(Clone, Debug)]
 pub struct Table {
     width: usize,
@@ -22,22 +22,22 @@ pub struct Table {
 /// An entity without its codes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Its number: while it exists nothing else of its kind has it.
+    /// Its id, unique within its kind while it exists.
     pub id: u32,
-    /// Who sees what is for its owner only.
+    /// The view that sees the owner-only fields.
     pub owner: Option<ViewId>,
-    /// Where it is, if it is anywhere.
+    /// Its position, if it has one.
     pub place: Option<[f32; 3]>,
 }
 
 impl Scene {
-    /// Without entities.
+    /// A scene without entities.
     pub fn new(kinds: &'static [Kind]) -> Scene {
         let table = |kind: &Kind| Table { width: kind.width(), rows: Vec::new(), slots: Vec::new() };
         Scene { kinds, tables: kinds.iter().map(table).collect() }
     }
 
-    /// Forgets everything but the memory.
+    /// Removes all entities, keeping the memory.
     pub fn clear(&mut self) {
         for table in &mut self.tables {
             table.clear();
@@ -47,12 +47,12 @@ impl Scene {
     /// Adds an entity.
     ///
     /// # Panics
-    /// If its kind is none of the scene's, or its number is not higher than those before of its kind.
+    /// If its kind is none of the scene's, or its id is not higher than those before of its kind.
     pub fn put<E: Entity>(&mut self, id: u32, owner: Option<ViewId>, entity: &E) {
         self.put_at(id, owner, entity.place(), entity);
     }
 
-    /// Adds an entity that is seen as if it were at a place, whatever it says of itself; nowhere if there is none.
+    /// Adds an entity with this position instead of its own; without a position if none is given.
     ///
     /// # Panics
     /// As [`put`](Scene::put).
@@ -61,7 +61,7 @@ impl Scene {
         entity.put(self.tables[number].push(Row { id, owner, place }));
     }
 
-    /// The entities of a type, lowest number first; those whose codes make no sense are left out.
+    /// The entities of a type, lowest id first; those with invalid codes are left out.
     pub fn iter<E: Entity>(&self) -> impl Iterator<Item = (u32, E)> + '_ {
         let table = self.number_of::<E>().and_then(|number| self.tables.get(number));
         table.into_iter().flat_map(Table::iter).filter_map(|(row, slots)| Some((row.id, E::take(slots)?)))
@@ -83,7 +83,7 @@ impl Scene {
         &self.tables
     }
 
-    /// The table of a kind, to fill.
+    /// The table of a kind, for filling.
     ///
     /// # Panics
     /// If there is no such kind.
@@ -97,16 +97,16 @@ impl Scene {
 }
 
 impl Table {
-    /// Forgets everything but the memory.
+    /// Removes all entities, keeping the memory.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.slots.clear();
     }
 
-    /// Adds an entity whose codes are zero, to be written.
+    /// Appends an entity with zeroed codes, and returns them for writing.
     ///
     /// # Panics
-    /// If its number is not higher than those before.
+    /// If its id is not higher than those before.
     pub fn push(&mut self, row: Row) -> &mut [i32] {
         let in_order = self.rows.last().is_none_or(|last| last.id < row.id);
         assert!(in_order, "entities of a kind come in the order of their numbers");
@@ -116,7 +116,7 @@ impl Table {
         &mut self.slots[at..]
     }
 
-    /// How many slots an entity has.
+    /// The number of slots of an entity.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -142,7 +142,7 @@ impl Table {
             .map(|(at, row)| (row, &self.slots[at..at + self.width]))
     }
 
-    /// The index of an entity, or where it would be.
+    /// The index of an entity, or the index for inserting it.
     pub fn find(&self, id: u32) -> Result<usize, usize> {
         self.rows.binary_search_by_key(&id, |row| row.id)
     }

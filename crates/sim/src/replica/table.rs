@@ -1,4 +1,4 @@
-//! The declarations as a table for the documentation.
+//! Renders the declarations as a Markdown table for the documentation.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -6,7 +6,7 @@ use core::fmt::Write as _;
 
 use super::{Code, Field, Kind, Motion};
 
-/// The kinds as Markdown: what travels, how coarse, how far and how often it is seen, and by whom.
+/// The kinds as Markdown: fields with their precision, range, rate and audience.
 pub fn markdown(kinds: &[Kind]) -> String {
     let mut text =
         String::from("| kind | field | coded as | moves | seen | by |\n|---|---|---|---|---|---|\n");

@@ -1,4 +1,4 @@
-//! Values as codes: whole numbers in slots, each type in its own way.
+//! Field values as codes: whole numbers in slots, each type in its own encoding.
 
 use alloc::vec::Vec;
 
@@ -8,12 +8,12 @@ use super::{Code, Motion};
 use crate::quantise::Quaternion;
 use crate::{Fixed, Quat, Seat, Tick, Vec2, Vec3};
 
-/// Something a field can hold.
+/// A type that a field can have.
 pub trait Value: Clone + Sized {
-    /// How many slots it takes.
+    /// The number of slots.
     const SLOTS: usize;
 
-    /// What a field of this type is coded as, in steps of 1.
+    /// The code of a field of this type, in steps of 1.
     const CODE: Code = Code::Whole { step: 1 };
 
     /// How a field of this type changes, unless it is declared otherwise.
@@ -22,22 +22,22 @@ pub trait Value: Clone + Sized {
     /// Writes its codes.
     fn put(&self, code: &Code, slots: &mut [i32]);
 
-    /// The value of codes; none if no value has them.
+    /// The value of codes; none if they are invalid.
     fn take(code: &Code, slots: &[i32]) -> Option<Self>;
 
-    /// What is shown a share `t` of the way to another value.
+    /// Interpolates to another value by `t`.
     fn between(&self, to: &Self, t: f32, motion: Motion) -> Self;
 
-    /// The place that it is, if it is one.
+    /// The value as a position, if it is one.
     fn place(&self) -> Option<[f32; 3]> {
         None
     }
 
-    /// For those who know no types.
+    /// The value without its type.
     fn to_plain(&self) -> Plain;
 }
 
-/// A value of which the type is not known.
+/// A value without its type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plain {
     /// Nothing.
@@ -97,7 +97,7 @@ fn whole_value(slots: &[i32], code: &Code) -> Option<i64> {
     Some(i64::from(first(slots)?) * step)
 }
 
-/// A share `t` of the way between two whole numbers.
+/// Interpolates between two whole numbers by `t`.
 fn whole_between(from: i64, to: i64, t: f32, motion: Motion) -> i64 {
     let way = match motion {
         Motion::Smooth => to - from,
@@ -140,7 +140,7 @@ macro_rules! whole {
 
 whole!(u8, i8, u16, i16, i32);
 
-/// Values that are whole numbers in other clothes.
+/// Implements `Value` for types that convert to and from whole numbers.
 macro_rules! clothed {
     ($($ty:ty: $inner:ty, $of:expr, $to:expr;)*) => {$(
         impl Value for $ty {
@@ -174,7 +174,7 @@ clothed! {
     Fixed: i32, |bits| Some(Fixed::from_bits(bits)), |fixed| fixed.to_bits();
 }
 
-/// All 32 bits of a number, whatever they mean.
+/// Implements `Value` for numbers whose 32 bits are kept unchanged.
 macro_rules! bits {
     ($($ty:ty: $to:expr, $of:expr;)*) => {$(
         impl Value for $ty {
@@ -242,7 +242,7 @@ impl Value for f32 {
             Code::Real { step } => f64::from(*step),
             _ => 1.0,
         };
-        // The cast stops at the ends of the range, and makes zero of NaN.
+        // The cast saturates, and makes zero of NaN.
         set(slots, crate::maths::round(f64::from(*self) / step) as i32);
     }
 
@@ -364,7 +364,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
         core::array::from_fn(|at| self[at].between(&to[at], t, motion))
     }
 
-    /// An array of two or three numbers is a place.
+    /// An array of two or three numbers is a position.
     fn place(&self) -> Option<[f32; 3]> {
         let mut place = [0.0; 3];
         if !(2..=3).contains(&N) {
@@ -391,7 +391,7 @@ impl<T: Value> Value for Option<T> {
     const CODE: Code = T::CODE;
     const MOTION: Motion = T::MOTION;
 
-    /// What is absent has zeros, so that it is written in one way.
+    /// An absent value has zeros, so that its codes are unique.
     fn put(&self, code: &Code, slots: &mut [i32]) {
         let Some((present, rest)) = slots.split_first_mut() else { return };
         *present = self.is_some().into();

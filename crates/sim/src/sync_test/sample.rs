@@ -1,5 +1,5 @@
-//! Samples of a type, made by asking its own `Deserialize` what it wants: small values in which every variant of every
-//! enum occurs, once with something in each option and sequence, and once with nothing.
+//! Generates sample values of a type through its own `Deserialize`: small values in which every variant of every enum
+//! occurs, once with each option and sequence filled, and once with them empty.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
@@ -11,13 +11,13 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-/// How many samples are made at most: types have fewer variants than that.
+/// The most samples of a type: types have fewer variants than that.
 const MAX_SAMPLES: usize = 1_000;
 
-/// How deep values may be nested. A deeper type refers to itself.
+/// The deepest nesting of values. A deeper type refers to itself.
 const MAX_DEPTH: usize = 64;
 
-/// Shows samples of a type, and returns the enums in it. There are no samples of a type that refuses them.
+/// Passes samples of a type to `show`, and returns the enums in it. A type that refuses them has no samples.
 pub(super) fn samples<T: DeserializeOwned>(mut show: impl FnMut(&T)) -> BTreeSet<Enum> {
     let mut enums = BTreeSet::new();
     for is_full in [true, false] {
@@ -47,28 +47,28 @@ struct Choices {
 }
 
 impl Choices {
-    /// The variant whose turn it is.
+    /// The next variant to sample.
     fn choose(&mut self, name: &'static str, variants: &'static [&'static str]) -> Option<u32> {
         let asked = self.asked.entry((name, variants)).or_default();
         *asked += 1;
         u32::try_from((*asked - 1).checked_rem(variants.len())?).ok()
     }
 
-    /// Whether every variant of every known enum has had its turn.
+    /// Whether every variant of every known enum has been sampled.
     fn are_exhausted(&self) -> bool {
         self.asked.iter().all(|((_, variants), asked)| *asked >= variants.len())
     }
 }
 
-/// Gives a type whatever it asks for.
+/// A deserializer that supplies sample values.
 struct Sampler<'a> {
     choices: &'a mut Choices,
-    /// With something in each option and sequence.
+    /// Whether options and sequences are filled.
     is_full: bool,
     depth: usize,
 }
 
-/// The type asks for what cannot be sampled, or refuses the sample.
+/// The type asks for something that cannot be sampled, or refuses the sample.
 #[derive(Debug)]
 struct Refused;
 
@@ -269,7 +269,7 @@ impl<'de> MapAccess<'de> for Items<'_> {
     }
 }
 
-/// The variant of an enum whose turn it is.
+/// The enum variant being sampled.
 struct Chosen<'a> {
     of: Sampler<'a>,
     variant: u32,

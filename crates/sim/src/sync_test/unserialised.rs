@@ -1,8 +1,8 @@
-//! Fields that a type declares and its bytes leave out, by `#[serde(skip)]` and its relatives.
+//! Finds fields that a type declares but does not serialise, because of `#[serde(skip)]` and similar attributes.
 //!
-//! The schema of a type lists every field; its canonical bytes have those that are serialised. Both are walked side by
-//! side. That a field is missing shows in the first value, however late the field would have mattered. Values come from
-//! the session that is tested, and from [`samples`] of the type, because a session need not reach every variant.
+//! The schema of a type lists every field; its canonical bytes have those that are serialised. Both are walked in
+//! parallel. A missing field shows in the first value, however late it would matter. Values come from the tested
+//! session, and from [`samples`] of the type, because a session need not reach every variant.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -36,7 +36,7 @@ pub(super) fn unserialised_of<T: Serialize + DeserializeOwned + Schema>() -> Vec
             found.push(field);
         }
     };
-    // A sample is nothing that the game made: if it cannot be written, that is no mistake of the game.
+    // A sample is not made by the game: if it cannot be written, that is no mistake of the game.
     let enums = samples::<T>(|sample| walk(sample).unwrap_or_default().into_iter().for_each(&mut add));
     add_unread_variants(T::SCHEMA, &mut String::new(), &enums, &mut add);
     found
@@ -53,7 +53,7 @@ fn add_unread_variants(
         let known = || enums.iter().filter(|(name, _)| *name == of.name).map(|(_, known)| *known);
         let is_read =
             |variant: &NamedVariant, known: &[&str]| known.iter().any(|name| is_same(variant.name, name));
-        // Two enums may have the same name: this one is among those that have most of its variants.
+        // Two enums may have the same name: the one with the most variants in common is meant.
         let of_this = known().max_by_key(|known| variants.iter().filter(|it| is_read(it, known)).count());
         if let Some(known) = of_this.filter(|known| known.len() < variants.len()) {
             let unread = variants.iter().filter(|variant| !is_read(variant, known));
@@ -68,7 +68,7 @@ fn add_unread_variants(
     });
 }
 
-/// Every type that a type is made of, and the step that leads to it.
+/// Calls a function for each direct component of a type, with the step that leads to it.
 fn for_each_below(of: &NamedType, mut each: impl FnMut(&str, &NamedType)) {
     fn places(step: &str, places: &[&NamedType], each: &mut impl FnMut(&str, &NamedType)) {
         places.iter().enumerate().for_each(|(number, place)| each(&format!("{step}.{number}"), place));
@@ -81,7 +81,7 @@ fn for_each_below(of: &NamedType, mut each: impl FnMut(&str, &NamedType)) {
             each("[]", key);
             each("[]", val);
         }
-        // Arrays are tuples too, of items that are all alike.
+        // Arrays are tuples too, of equal items.
         DataModelType::Tuple(items) => {
             let is_new = |at: usize| at == 0 || !core::ptr::eq(items[at - 1], items[at]);
             (0..items.len()).filter(|at| is_new(*at)).for_each(|at| each("[]", items[at]));
@@ -115,29 +115,29 @@ fn walk<T: Serialize + Schema>(value: &T) -> Result<Vec<String>, EncodeError> {
     Ok(walk.found)
 }
 
-/// A walk over a value and its schema.
+/// A parallel walk over a value and its schema.
 struct Walk {
     path: Path,
     frames: Vec<Frame>,
     found: Vec<String>,
 }
 
-/// Where the walk is: a place in the value, what the schema says about it, and what has been written of it.
+/// The position of the walk: a place in the value, its schema, and what has been written of it.
 struct Frame {
     declared: Declared,
-    /// The names of the fields that were written.
+    /// The names of the written fields.
     named: Vec<&'static str>,
-    /// How many fields without names were written.
+    /// The number of written fields without names.
     numbered: usize,
-    /// It is written as something else than declared, as with `#[serde(with)]` and `into`. Then there is nothing to compare.
+    /// It is serialised as another type than declared, as with `#[serde(with)]` and `into`. Then nothing is compared.
     is_other: bool,
-    /// The variant that was written, and whether anything was written in it.
+    /// The written variant, and whether it has any content.
     variant: Option<(&'static NamedVariant, bool)>,
-    /// How many fields had been found when the walk came here.
+    /// The number of fields found before the walk came here.
     found_before: usize,
 }
 
-/// What a schema says about a place.
+/// What a schema declares for a place.
 #[derive(Clone, Copy)]
 enum Declared {
     Unknown,
@@ -150,7 +150,7 @@ enum Declared {
 impl Declared {
     fn of(of: &'static NamedType) -> Declared {
         match of.ty {
-            // A newtype is written as what is in it.
+            // A newtype is serialised as its content.
             DataModelType::NewtypeStruct(inner) => Declared::of(inner),
             DataModelType::Struct(fields) => Declared::Fields(fields),
             DataModelType::TupleStruct(places) => Declared::Places(places),
@@ -178,7 +178,7 @@ impl Frame {
         Frame { declared, named: Vec::new(), numbered: 0, is_other: false, variant: None, found_before }
     }
 
-    /// What the schema says about the place one step down.
+    /// The schema of the place one step down.
     fn step(&mut self, step: Step<'_>) -> Declared {
         let below = match (self.declared, step) {
             (Declared::Fields(fields), Step::Field(name)) => {
@@ -207,7 +207,7 @@ impl Frame {
         below.map_or(Declared::Unknown, Declared::of)
     }
 
-    /// What was declared at this place and not written: paths from here, or a remark.
+    /// The fields declared at this place and not written: paths from here, or a remark.
     fn missing(&self) -> Vec<String> {
         match (self.declared, self.variant) {
             (Declared::Fields(fields), _) if !self.is_other && self.named.len() < fields.len() => {
@@ -239,7 +239,7 @@ impl Walk {
         let Some(frame) = self.frames.pop() else { return };
         let missing = frame.missing();
         if matches!(frame.declared, Declared::Places(_)) && !missing.is_empty() {
-            // Which places were written is not known, so what was found in them may be about others.
+            // It is unknown which places were written, so what was found in them may be wrong.
             self.found.truncate(frame.found_before);
         }
         for rest in missing {
@@ -299,7 +299,7 @@ fn is_same(declared: &str, written: &str) -> bool {
     declared == written || plain(declared) == plain(written)
 }
 
-/// Whether values of a type take any bytes. What takes none, such as `PhantomData`, is not missed.
+/// Whether values of a type take any bytes. One that takes none, such as `PhantomData`, is not missed.
 fn holds_something(of: &NamedType) -> bool {
     match of.ty {
         DataModelType::Unit | DataModelType::UnitStruct => false,

@@ -1,4 +1,4 @@
-//! What runs every tick allocates nothing once it is warm.
+//! Operations of every tick do not allocate once buffers have grown.
 
 use sametick_sim::{Inputs, Seat, StateHash, canon, from_canonical};
 

@@ -1,4 +1,4 @@
-//! Canonical bytes: postcard's, with one NaN.
+//! Canonical bytes: those of postcard, with a single NaN.
 
 use proptest::prelude::*;
 use sametick_sim::{StateHash, canon, from_canonical, to_canonical};

@@ -1,4 +1,4 @@
-//! Entities: what is declared is what travels.
+//! Entities: encoding, interpolation and declarations.
 
 use proptest::prelude::*;
 use sametick_sim::replica::{Code, Entity, Kind, Motion, Plain, Scene, ViewId, markdown};
@@ -56,7 +56,7 @@ fn codes(thing: &Thing) -> Vec<i32> {
 
 proptest! {
     #[test]
-    fn what_is_read_has_the_same_codes_again(
+    fn decoded_entities_encode_to_the_same_codes(
         numbers in any::<[i32; 8]>(), reals in prop::array::uniform7(-1e6f32..1e6), on: bool,
     ) {
         let thing = thing(numbers, reals, on);
@@ -106,7 +106,7 @@ fn a_declaration_says_everything() {
 }
 
 #[test]
-fn between_two_things_is_in_between() {
+fn interpolation_stays_in_between() {
     let mut from = thing([250, 100, 1, 2, 3, 0, 4, 5], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], false);
     let to = Thing { heading: 6, at: Vec3::new(10.0, 0.0, -4.0), on: true, ..from.clone() };
     let middle = from.between(&to, 0.5);

@@ -1,4 +1,4 @@
-//! State hashes, their parts, and the way from a difference to a field.
+//! State hashes, hashes of parts, and finding the field that differs.
 
 use proptest::prelude::*;
 use sametick_sim::diff::{Difference, differences};
@@ -7,7 +7,7 @@ use sametick_sim::{StateHash, Vec2, to_canonical};
 
 use crate::rich::{Rich, Shape, rich, sample};
 
-/// What two machines do that only exchange part hashes.
+/// Finds a difference as two machines do that exchange part hashes only.
 fn narrow(ours: &Rich, theirs: &Rich) -> Option<String> {
     let mut place = String::new();
     loop {
@@ -70,7 +70,7 @@ proptest! {
         let place = narrow(&ours, &theirs);
         prop_assert_eq!(place.is_none(), found.is_empty());
         if let (Some(place), Some(first)) = (place, found.first()) {
-            // Maps may differ in their keys, which is no value of its own: there the two may name neighbours.
+            // Maps may differ in their keys, which are no values of their own: there the two may name neighbours.
             let stem = |path: &str| path.split(['[', '.', '?', ':']).next().unwrap_or_default().to_owned();
             prop_assert_eq!(stem(&place), stem(&first.path), "{} / {}", place, first);
         }
@@ -130,7 +130,7 @@ fn a_renamed_key_is_told() {
 }
 
 #[test]
-fn a_difference_in_a_large_state_is_found_without_printing_all_of_it() {
+fn a_difference_in_a_large_state_prints_only_a_window() {
     let ours: Vec<u32> = (0..200_000).collect();
     let mut theirs = ours.clone();
     theirs[150_000] = 1;
@@ -140,7 +140,7 @@ fn a_difference_in_a_large_state_is_found_without_printing_all_of_it() {
 }
 
 #[test]
-fn what_only_one_list_of_parts_has_is_a_difference() {
+fn a_part_missing_on_one_side_is_a_difference() {
     let part = |path: &str| Part { path: path.into(), hash: StateHash(1) };
     let (long, short) = ([part("a"), part("b")], [part("a")]);
     assert_eq!(first_difference(&long, &short), Some("b"));

@@ -1,4 +1,4 @@
-//! What a step is told about the seats.
+//! The rows of inputs that a step receives.
 
 use proptest::prelude::*;
 use sametick_sim::{Inputs, Row, Seat, Whose, from_canonical, to_canonical};

@@ -1,4 +1,4 @@
-//! Tests of the simulation crate, by what they are about.
+//! Integration tests of the simulation crate.
 
 mod allocations;
 mod canonical;

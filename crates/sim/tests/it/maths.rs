@@ -1,4 +1,4 @@
-//! Deterministic maths: edge cases here, bits on every platform in the conformance crate.
+//! Deterministic maths: edge cases here; exact bits on every platform are tested in the conformance crate.
 
 use proptest::prelude::*;
 use sametick_sim::maths::{self, Real};

@@ -1,4 +1,4 @@
-//! A type that uses all of serde's data model, and a strategy for values of it.
+//! A type that uses all of serde's data model, with a proptest strategy for its values.
 
 use std::collections::{BTreeMap, BTreeSet};
 

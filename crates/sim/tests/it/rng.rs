@@ -1,4 +1,4 @@
-//! The numbers are pinned: another sequence is another game.
+//! The random number sequence is pinned: another sequence would change every game.
 
 use sametick_sim::Rng;
 

@@ -1,4 +1,4 @@
-//! Schema hashes change with everything that changes what bytes mean.
+//! Schema hashes change with every change of the bytes' meaning.
 
 use sametick_sim::{Inputs, Schema, SchemaHash, schema};
 

@@ -1,4 +1,4 @@
-//! The sync-test finds what breaks determinism, with the right tick and field.
+//! The sync-test finds violations of determinism, with the right tick and field.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ fn an_honest_game_passes_and_its_hash_can_be_pinned() {
     assert!(run::<Honest>(0, 0).is_ok());
 }
 
-/// A number that is written as nothing, and says so in its schema: only what the game does with it gives it away.
+/// A number that is serialised as nothing, also in its schema: only its effect in the game reveals it.
 #[derive(Clone, Default)]
 struct Hidden(u32);
 
@@ -85,7 +85,7 @@ game!(Hiding { score: u32 = 0, combo: Hidden = Hidden(0) }, |game, _| {
 });
 
 #[test]
-fn what_is_hidden_from_serialisation_is_found_by_what_it_does() {
+fn unserialised_state_is_found_by_its_effects() {
     let desync = run::<Hiding>(100, 8).unwrap_err();
     assert_eq!(desync.tick, Tick(5));
     assert_eq!(desync.cause, Cause::Again { from: Tick(4), via: Via::Bytes });
@@ -94,13 +94,13 @@ fn what_is_hidden_from_serialisation_is_found_by_what_it_does() {
 }
 
 game!(Late { score: u32 = 0, age: Hidden = Hidden(100) }, |game, _| {
-    // Restored from bytes, the game believes itself new; that shows three ticks later.
+    // Restored from bytes, the game has age zero; that shows three ticks later.
     game.age.0 += 1;
     game.score += u32::from(game.age.0 == 3);
 });
 
 #[test]
-fn what_shows_late_needs_depth_to_be_found() {
+fn a_late_effect_needs_depth_to_be_found() {
     assert!(run::<Late>(100, 2).is_ok());
     let desync = run::<Late>(100, 3).unwrap_err();
     assert_eq!(desync.tick, Tick(3));
@@ -167,7 +167,7 @@ game!(
 );
 
 mod rounded {
-    //! Writes less than there is.
+    //! Serialises less than the value.
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(heat: &f32, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! The sync-test names fields that are declared and not serialised, however late they matter, and no others.
+//! The sync-test reports declared fields that are not serialised, however late they matter, and no others.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::rich::Rich;
 
-/// Whatever a game may keep: the test says what.
+/// A type that a test uses as state or input.
 trait Part: Clone + Serialize + DeserializeOwned + Schema + 'static {
     fn first() -> Self;
     fn after(&mut self, _ticks: u32) {}
 }
 
-/// A game with this state that takes this input, which is always the same.
+/// A game with this state and a constant input of this type.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 #[serde(bound(deserialize = "P: DeserializeOwned"))]
 struct Keeping<P, I = ()> {
@@ -43,7 +43,7 @@ impl<P: Part, I: Part + PartialEq> Game for Keeping<P, I> {
     }
 }
 
-/// What is found in a game with this state, in so few ticks that no hidden field of it matters.
+/// The report for a game with this state, in so few ticks that no hidden field of it matters.
 fn find<P: Part, I: Part + PartialEq>() -> Option<(Subject, Tick, Vec<String>)> {
     let result = sync_test::<Keeping<P, I>>(&P::first(), 8, 3, |_, inputs| inputs.set(Seat(0), I::first()));
     let Desync { tick, cause, differences } = result.err()?;
@@ -51,7 +51,7 @@ fn find<P: Part, I: Part + PartialEq>() -> Option<(Subject, Tick, Vec<String>)> 
     Some((of, tick, fields))
 }
 
-/// The fields of a state that are named.
+/// The reported fields of a state.
 fn fields<P: Part>() -> Vec<String> {
     let (of, tick, fields) = find::<P, ()>().expect("a field is not serialised");
     assert_eq!((of, tick), (Subject::State, Tick(0)));
@@ -99,13 +99,13 @@ struct Nested {
 
 impl Part for Nested {
     fn first() -> Nested {
-        // There is nobody in the lists, and nobody comes.
+        // The lists are empty, and stay so.
         Nested { players: vec![], by_name: BTreeMap::new(), pair: (0, [Player::first(), Player::first()]) }
     }
 }
 
 #[test]
-fn skipped_fields_of_nested_structs_are_named_even_in_lists_that_stay_empty() {
+fn skipped_fields_of_structs_in_empty_lists_are_named() {
     assert_eq!(fields::<Nested>(), ["part.players[].aim", "part.by_name[]?.aim", "part.pair[][].aim"]);
 }
 
@@ -132,7 +132,7 @@ impl Part for Phase {
 }
 
 #[test]
-fn skipped_fields_of_variants_and_skipped_variants_are_named_though_they_are_never_reached() {
+fn unreached_skipped_variants_and_fields_are_named() {
     let mut found = fields::<Phase>();
     found.sort();
     assert_eq!(
@@ -173,7 +173,7 @@ fn fields_that_are_left_out_under_a_condition_are_named() {
     assert_eq!(found, ["part.seen", "part.shots", "part.target"]);
 }
 
-/// A type that refuses every sample: only values of the session show what is missing.
+/// A type that refuses every sample: only values of the session show which fields are missing.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 #[serde(try_from = "u32", into = "Written")]
 struct Picky {
@@ -222,7 +222,7 @@ fn skipped_fields_of_inputs_are_named() {
     assert_eq!((of, fields), (Subject::Input, vec!["aim".to_owned()]));
 }
 
-/// Everything that serde may do to the form of a type without losing any of it.
+/// All serde attributes that change the serialised form of a type without losing data.
 #[derive(Clone, Serialize, Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
 struct Formed {

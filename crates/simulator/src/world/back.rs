@@ -1,4 +1,4 @@
-//! Who comes back: what clients keep of a lost link, and what the relay owes those who come with it.
+//! Rejoining clients: what they keep of a lost link, and the relay's duties to them.
 
 use sametick_lockstep::message::{self, SaveHead, ToPeer};
 use sametick_lockstep::session::{Member, SessionId};
@@ -13,7 +13,8 @@ use crate::outcome::Checker;
 use crate::referee::Tampering;
 
 impl<G: Playable> World<G> {
-    /// What a client that connects as `member` still has. A wrong state is forgotten unless it would be found.
+    /// Takes the state that a client still has when it connects as `member`. A wrong state is dropped unless it would
+    /// be detected.
     pub(super) fn take_kept(&mut self, index: usize, member: Member) -> Option<Online<G>> {
         let online = self.clients[index].kept.take()?;
         let Some((tick, (session, _))) = online.tampered.zip(online.welcome) else { return Some(online) };
@@ -30,7 +31,7 @@ impl<G: Playable> World<G> {
         Some(online)
     }
 
-    /// A peer is gone for ever.
+    /// Drops a peer for good.
     pub(super) fn forget(&mut self, online: &Online<G>) {
         let stats = online.peer.stats();
         self.figures.resimulated += stats.resimulated;
@@ -38,12 +39,12 @@ impl<G: Playable> World<G> {
         self.figures.sent_again += stats.sent_again;
     }
 
-    /// Whoever is gone takes a wrong state along; it may still be talked about for a while.
+    /// A member that is gone takes its wrong state along; it may still be reported for a while.
     pub(super) fn close_tamperings(&mut self, member: Member) {
         mend(&mut self.referees, member, self.now);
     }
 
-    /// Whether the client that made this cable has made another one since, to come back over it.
+    /// Whether the client of this cable has opened another one since, to resume over it.
     pub(super) fn has_come_back(&self, member: Member) -> bool {
         let mut cables = self.cables.iter().flatten();
         let client = cables.clone().find(|cable| cable.member == member).map(|cable| cable.client);
@@ -51,14 +52,14 @@ impl<G: Playable> World<G> {
         cables.any(|cable| is_later(cable) && cable.resumed.is_some())
     }
 
-    /// Names of players are the numbers of clients here.
+    /// The names of players are the numbers of clients here.
     pub(super) fn on_joined(&mut self, id: SessionId, seat: Seat, name: &str) {
         let Ok(client) = name.parse() else { return };
         let result = self.referee(id).map(|referee| referee.on_joined(client, seat));
         self.judge(result.unwrap_or(Ok(())));
     }
 
-    /// Nobody leaves who is there.
+    /// Checks that only absent players are recorded as left.
     pub(super) fn on_left(&mut self, id: SessionId, seat: Seat) {
         let Some(member) = self.referee(id).and_then(|referee| referee.member_on(seat)) else { return };
         let mut cables = self.cables.iter().flatten();
@@ -67,7 +68,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// The relay has said whether somebody takes part.
+    /// Handles the relay's answer to a join.
     pub(super) fn on_answer(&mut self, member: Member, message: &[u8]) {
         let cable = self.cables.iter_mut().flatten().find(|cable| cable.member == member);
         let Some((cable, id)) = cable.and_then(|cable| cable.session.map(|id| (cable, id))) else { return };
@@ -93,7 +94,8 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Whoever joins is sent what it lacks: the ticks after what it has, or, if those are not kept or it has nothing, a save.
+    /// Checks that a joining client is sent what it lacks: the ticks after its state, or a save if those are gone or it
+    /// has no state.
     fn check_beginning(
         &mut self,
         id: SessionId,
@@ -107,7 +109,7 @@ impl<G: Playable> World<G> {
         let Some(session) = self.relay.session(id) else { return };
         let is_kept = have > Tick::ZERO && have.next() >= session.history().first();
         let begins = save.map_or(have, |save| save.tick);
-        // What somebody has from before a restart may be void.
+        // The state of a client from before a restart may be void.
         let is_right = match earlier {
             Some(_) => first <= begins.next(),
             None => first == begins.next() && !(save.is_some() && is_kept),

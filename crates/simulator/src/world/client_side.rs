@@ -1,4 +1,4 @@
-//! The clients' machines: connecting, playing, and what is checked of a peer after each step.
+//! The clients' machines: connecting, playing, and the checks of a peer after each step.
 
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
 use sametick_lockstep::relay;
@@ -14,16 +14,16 @@ use crate::games::Playable;
 use crate::outcome::Checker;
 use crate::referee::Referee;
 
-/// How long a client waits before it tries to connect again.
+/// How long a client waits before it reconnects.
 const RETRY_US: u64 = 1_000_000;
 
-/// Silence of the relay is explained by what happened within this time before.
+/// How recent an event must be to explain silence of the relay.
 const EXCUSE_US: u64 = 13_000_000;
 
-/// How long a slice takes of what a client catches up with.
+/// How long a machine takes for one slice of catching up.
 const SLICE_US: u64 = 20_000;
 
-/// So many of four clients that lost a link, and were not told to forget, come back with what they have.
+/// Of four clients that lost a link, and were not told to forget, how many resume with their state.
 const KEEPS_OF_4: u64 = 3;
 
 impl<G: Playable> World<G> {
@@ -39,7 +39,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Notes when something happens next at a client.
+    /// Updates the time of a client's next event.
     pub(super) fn rest_client(&mut self, index: usize) {
         let client = &self.clients[index];
         let next = match &client.online {
@@ -58,7 +58,7 @@ impl<G: Playable> World<G> {
 
     fn dial(&mut self, index: usize) {
         let now = self.now;
-        // Somebody waits in front of the screen: a relay that is started again is found soon.
+        // Shortens the retry interval, as a client with a waiting player would.
         let retry_us = if self.relay_down { RETRY_US / 2 } else { RETRY_US };
         let wait_us = retry_us / 2 + self.rng.below(retry_us);
         let client = &mut self.clients[index];
@@ -99,7 +99,7 @@ impl<G: Playable> World<G> {
         });
     }
 
-    /// A client that has nothing.
+    /// A client without earlier state.
     fn new_online(&self, index: usize, cable: usize, local: Time) -> Online<G> {
         let join = JoinAs {
             setup: G::setup(self.plan.seed, self.plan.seats),
@@ -158,7 +158,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Does what a peer wants.
+    /// Carries out the outputs of a peer.
     fn drain_peer(&mut self, index: usize, local: Time) {
         let World { now, cables, clients, bufs, message, .. } = self;
         let client = &mut clients[index];
@@ -169,7 +169,7 @@ impl<G: Playable> World<G> {
         loop {
             match online.peer.poll_output(message) {
                 Output::Send(channel) => {
-                    // A link that is over says so when it is drained.
+                    // A closed link reports that when it is drained.
                     let _ = here.link().send(local, channel, message);
                 }
                 Output::WantInput(tick) => {
@@ -184,7 +184,7 @@ impl<G: Playable> World<G> {
                     let _ = online.peer.handle(local, Input::Path(path));
                 }
                 Output::WakeAt(at) => {
-                    // A machine that has much to catch up with takes its time for each slice of it.
+                    // A machine with much to catch up takes its time for each slice.
                     online.wake_at = Some(if at <= local { local.plus_micros(SLICE_US) } else { at });
                     break;
                 }
@@ -207,17 +207,17 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// What a peer has confirmed is what really happened, and what it shows is made from that.
+    /// Checks that a peer's confirmed states are true, and that its shown state descends from them.
     fn check_peer(&mut self, index: usize) {
         let World { clients, cables, referees, figures, .. } = self;
         let Some(online) = &mut clients[index].online else { return };
         let Some(cable) = &mut cables[online.cable] else { return };
         online.note_welcome(cable.session, cable.member);
-        // What comes late from a relay that was killed may be void by now, and so may what it has until it is welcome.
+        // Late messages of a killed relay may be void by now, and so may the peer's state until it is welcomed.
         if cable.there.is_none() || !online.peer.status().takes_part() {
             return;
         }
-        // Whoever goes back, or begins anew, leaves a wrong state behind.
+        // A client that goes back, or starts anew, leaves its wrong state behind.
         if cable.take_left_behind() {
             online.tampered = None;
             mend(referees, cable.member, self.now);
@@ -269,7 +269,7 @@ impl<G: Playable> World<G> {
         self.judge(found.map_or(Ok(()), Err));
     }
 
-    /// The client's end of its cable is over.
+    /// Handles the close of the client's end of its cable.
     fn on_here_closed(&mut self, index: usize, why: &Closed) {
         let Some(online) = &self.clients[index].online else { return };
         let troubled_at = self.cables[online.cable].as_ref().map_or(Time::ZERO, |cable| cable.troubled_at);
@@ -301,7 +301,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// A client is gone without a word, and will connect again after a while; perhaps with what it has, if it may keep it.
+    /// A client disappears silently, and reconnects after a while; perhaps with its state, if it may keep it.
     pub(super) fn disconnect(&mut self, index: usize, wait_us: u64, may_keep: bool) {
         let now = self.now;
         let client = &mut self.clients[index];
@@ -328,7 +328,7 @@ impl<G: Playable> World<G> {
     }
 }
 
-/// What a member had that was wrong is wrong no longer.
+/// Marks the wrong state of a member as repaired.
 pub(super) fn mend<G: Playable>(referees: &mut [Referee<G>], member: Member, now: Time) {
     let tampered = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
     for tampering in tampered.filter(|it| it.member == member) {

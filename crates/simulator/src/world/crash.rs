@@ -1,4 +1,4 @@
-//! The relay is killed, with what its disk had not synced, and started again.
+//! The relay is killed with its unsynced data, and started again.
 
 use sametick_lockstep::peer::Status;
 use sametick_lockstep::relay::{Found, Kept, Relay};
@@ -11,16 +11,16 @@ use crate::faults::{draw_us, is_clean};
 use crate::games::Playable;
 use crate::outcome::Checker;
 
-/// A client that hears nothing for so long tries another link.
+/// A client that hears nothing for this long tries another link.
 const SILENCE_US: u64 = SECOND_US;
 
-/// After a restart play is back within this time.
+/// The limit on the time until play is back after a restart.
 const BACK_US: u64 = 5 * SECOND_US;
 
-/// Of six sessions that have ended, so many are forgotten.
+/// Of six sessions that have ended, how many are forgotten.
 const FORGOTTEN_OF_6: u64 = 1;
 
-/// What is found of a session that has ended.
+/// The remains of a session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remains {
     LogAndSave,
@@ -68,7 +68,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// A client finds that its link is dead.
+    /// A client notices that its link is dead.
     pub(super) fn on_notice(&mut self, client: usize, member: Member) {
         let online = self.clients[client].online.as_ref();
         let cable = online.and_then(|online| self.cables[online.cable].as_ref());
@@ -85,7 +85,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// What the disk has of the session that is looked for.
+    /// The remains on disk of the requested session.
     pub(super) fn find(&mut self) -> Found {
         match self.find_kept() {
             Some(kept) => Found::Kept(Box::new(kept)),
@@ -137,7 +137,7 @@ impl<G: Playable> World<G> {
         Some(kept)
     }
 
-    /// What is left of the last session, which has ended; nothing if it is forgotten.
+    /// Draws the remains of the last session, which has ended; `None` if it is forgotten.
     fn draw_remains(&mut self) -> Option<Remains> {
         let referee = self.referees.last().filter(|referee| referee.resumable)?;
         if self.rng.chance(FORGOTTEN_OF_6, 6) {
@@ -166,7 +166,8 @@ impl<G: Playable> World<G> {
         self.figures.rewinds += u64::from(is_back);
     }
 
-    /// Whoever lost its link when the relay was killed plays again, if nothing but that has happened and networks are good.
+    /// Checks that clients that lost their link when the relay was killed play again, if nothing else has happened and
+    /// networks are good.
     pub(super) fn expect_again(&mut self, started_at: Time) {
         let is_calm = self.disturbed_at < self.crashed_at && self.crashed_at < started_at;
         let is_clean = self.clients.iter().all(|client| is_clean(&client.profile) && !client.is_silenced());
@@ -190,7 +191,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// It must have gone on by now, if anybody has waited for it since it was found.
+    /// Checks that the session has gone on by now, if a client has waited for it since it was found.
     pub(super) fn expect_back(&mut self, id: SessionId, found_at: Time) {
         let is_same = self.referee(id).is_some_and(|referee| referee.found_at == Some(found_at));
         let is_there = is_same && !self.relay_down && !self.relay_stalled;

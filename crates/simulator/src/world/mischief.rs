@@ -1,4 +1,4 @@
-//! What is going to happen to a world: faults, their ends, and the phases of its life.
+//! The event plan of a world: faults, their ends, and the phases of its life.
 
 use sametick_lockstep::peer::Status;
 use sametick_lockstep::relay::LINGER_US;
@@ -14,20 +14,20 @@ use crate::outcome::Checker;
 use crate::plan::{MEASURE_US, SETTLE_US};
 use crate::referee::Tampering;
 
-/// A flipped bit is found, named and mended within this time, or something is wrong.
+/// The limit on the time to detect, locate and repair a flipped bit.
 const MAX_MENDING_US: u64 = 60 * SECOND_US;
 
-/// When everybody leaves, nobody is back sooner: by then the relay has given up the session.
+/// The least time for which all players leave: by then the relay has ended the session.
 const RECESS_US: u64 = LINGER_US + 2 * SECOND_US;
 
-/// Something that is going to happen.
+/// A planned event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
-    /// The next fault, and the one after it.
+    /// The next fault; plans the one after it.
     Mischief,
     /// A fault that had to wait.
     Postponed(Fault),
-    /// A client's carrier is gone.
+    /// A client's carrier ends.
     Roam(usize),
     /// A client's network carries packets again.
     Heal(usize),
@@ -41,17 +41,17 @@ pub(super) enum Event {
     Notice(usize, Member),
     /// The session must have gone on.
     Back(SessionId, Time),
-    /// The relay was started at this time: who was there must be back.
+    /// After the relay's start at this time, its clients must be back.
     Again(Time),
     /// The disk works again.
     MendDisk,
     /// A save is stored.
     Stored(SessionId, Tick),
-    /// A look at everything.
+    /// Bounds are checked.
     Second,
     /// Faults stop.
     Calm,
-    /// From now on nothing is omitted.
+    /// From now on no input may be omitted.
     Measure,
     /// The end.
     End,
@@ -109,7 +109,8 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Faults that could hide a flipped bit wait until that is mended, and bits are flipped only when nothing hides them.
+    /// Faults that could hide a flipped bit wait until it is repaired, and bits are flipped only when no fault hides
+    /// them.
     fn do_or_postpone(&mut self, fault: Fault) {
         let is_looked_for = self.pending().is_some();
         let is_hidden = self.relay_stalled || self.relay_down || self.clients.iter().any(Client::is_silenced);
@@ -247,7 +248,7 @@ impl<G: Playable> World<G> {
         (0..self.clients.len()).for_each(|client| self.trouble(client));
     }
 
-    /// Something happened that explains silence.
+    /// Notes an event that explains silence.
     fn trouble(&mut self, client: usize) {
         let now = self.now;
         self.disturbed_at = now;
@@ -255,7 +256,8 @@ impl<G: Playable> World<G> {
         cables.for_each(|cable| cable.troubled_at = now);
     }
 
-    /// Whether a client plays or watches from now on. Two always play, so that there is something to watch.
+    /// Draws whether a client joins as player or spectator. Two always play, so that spectators have something to
+    /// watch.
     fn draw_role(&mut self, client: usize) {
         self.clients[client].watch = client > 1 && self.rng.chance(1, 6);
     }
@@ -268,7 +270,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Whoever has a wrong state may take it along; the others have to stay and tell.
+    /// A client with a wrong state may roam; the others have to stay and report their hashes.
     fn may_roam(&self, client: usize) -> bool {
         let has_wrong = |online: &Online<G>| online.tampered.is_some();
         let online = self.clients[client].online.as_ref();
@@ -336,7 +338,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// How many others play and can say what their state is.
+    /// How many other players can report their state hash.
     pub(super) fn players_but(&self, client: usize) -> usize {
         let plays = |it: &Online<G>| *it.peer.status() == Status::Playing && it.peer.seat().is_some();
         let can_say = |it: &Online<G>| {
@@ -347,7 +349,7 @@ impl<G: Playable> World<G> {
         others.filter_map(|(_, it)| it.online.as_ref()).filter(|it| plays(it) && can_say(it)).count()
     }
 
-    /// Flips a bit of a client's state, if somebody else can tell that it is wrong.
+    /// Flips a bit of a client's state, if other peers can tell that it is wrong.
     fn flip(&mut self, client: usize) {
         let others = self.players_but(client);
         let now = self.now;
@@ -373,7 +375,7 @@ impl<G: Playable> World<G> {
         self.note(|| format!("{tampering:?}"));
     }
 
-    /// Whether a flipped bit has been looked for for too long.
+    /// Checks that no flipped bit is undetected for too long.
     pub(super) fn look_for_tampering(&mut self) {
         let Some(tampering) = self.pending().cloned() else { return };
         if self.now.micros_since(tampering.at) > MAX_MENDING_US {

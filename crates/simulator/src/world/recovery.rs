@@ -1,4 +1,4 @@
-//! The quiet end of a world, in which everybody must find back, and what is looked at every second before it.
+//! The fault-free end of a world, in which all clients must recover, and the checks of every second before it.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::journal::MAX_WAITING;
 use crate::outcome::Checker;
 use crate::referee::Referee;
 
-/// A clean network is at most so long, there and back, with what a machine adds.
+/// The longest round trip of a clean network, with the delay of a machine.
 const MAX_LAG_US: u64 = 200_000;
 
-/// What may wait at one end of a link: a history of the longest session, several times.
+/// The most that may wait at one end of a link: several histories of the longest session.
 const MAX_QUEUED: usize = 4 << 20;
 
 impl<G: Playable> World<G> {
-    /// Faults stop: everything works from now on.
+    /// Stops the faults: everything works from now on.
     pub(super) fn calm_down(&mut self) {
         self.note(|| "faults stop".into());
         self.calm = true;
@@ -42,7 +42,7 @@ impl<G: Playable> World<G> {
         self.mend_disk();
     }
 
-    /// From now on nothing is omitted.
+    /// From now on no input may be omitted.
     pub(super) fn begin_measuring(&mut self) {
         self.note(|| "nothing may be omitted from now on".into());
         self.omissions_before = Some(self.omissions());
@@ -56,7 +56,7 @@ impl<G: Playable> World<G> {
         self.relay.sessions().flat_map(|(id, _)| of(id)).collect()
     }
 
-    /// Bounds that hold at all times.
+    /// Checks bounds that hold at all times.
     pub(super) fn look_at_everything(&mut self) {
         let mut found = None;
         if self.calm && self.trace.is_some() {
@@ -108,7 +108,7 @@ impl<G: Playable> World<G> {
         self.note(|| format!("ticks ahead: {depths:?}"));
     }
 
-    /// The end of the world: everybody plays and agrees, nothing was omitted, and every log is whole.
+    /// The end of the world: all clients play and agree, nothing was omitted, and every log is whole.
     pub(super) fn finish(&mut self) {
         let lag_ticks = (MAX_LAG_US / G::RATE.tick_micros()) as u32 + 5;
         let closed = self.referees.last().map(Referee::last).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The relay's machine: what arrives at its ends of the cables, what the relay wants, and the log.
+//! The relay's machine: its ends of the cables, its outputs, and the log.
 
 use sametick_lockstep::message::{self, ToPeer, read_inputs};
 use sametick_lockstep::relay::{Input, Output};
@@ -15,10 +15,10 @@ use crate::games::Playable;
 use crate::outcome::Checker;
 use crate::referee::Referee;
 
-/// Silence of a link is explained by what happened to it within this time before.
+/// How recent an event must be to explain silence of a link.
 const EXCUSE_US: u64 = 13_000_000;
 
-/// Whose state has to be mended more often than this is thrown out.
+/// How many repairs of a member's state the relay tolerates before it kicks the member.
 const MAX_MENDINGS: usize = 5;
 
 impl<G: Playable> World<G> {
@@ -29,7 +29,7 @@ impl<G: Playable> World<G> {
         for index in 0..self.cables.len() {
             if self.cables_next[index] <= self.now {
                 self.hear(index);
-                // What one member says can be the end of another.
+                // A message of one member can end the link of another.
                 self.say_if_told();
             }
         }
@@ -46,7 +46,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Hands what has arrived on a cable to the relay.
+    /// Passes arrivals on a cable to the relay.
     fn hear(&mut self, index: usize) {
         let World { now, relay, cables, referees, bufs, .. } = self;
         let Some(cable) = &mut cables[index] else { return };
@@ -90,7 +90,7 @@ impl<G: Playable> World<G> {
         self.rest_cable(index);
     }
 
-    /// The relay's end of a cable is over.
+    /// Handles the close of the relay's end of a cable.
     fn on_there_closed(&mut self, index: usize, why: &Closed) {
         let Some(cable) = &mut self.cables[index] else { return };
         let (member, client) = (cable.member, cable.client);
@@ -125,7 +125,7 @@ impl<G: Playable> World<G> {
         self.relay_told = true;
     }
 
-    /// Does what the relay wants.
+    /// Carries out the relay's outputs.
     fn say(&mut self) {
         let mut message = std::mem::take(&mut self.message);
         loop {
@@ -176,7 +176,7 @@ impl<G: Playable> World<G> {
                     let state = self.replay(id, tick);
                     self.relay.handle(self.now, Input::Made(id, tick, state));
                 }
-                // Nobody brings anything here; the other is for the relay itself.
+                // No items are brought here; the other is for the relay itself.
                 Output::Brought(_) | Output::Kick(..) => {}
             }
         }
@@ -208,7 +208,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Sends what the relay has put into its end of a cable.
+    /// Sends the queued data of the relay's end of a cable.
     fn flush(&mut self, index: usize) {
         let World { now, cables, bufs, .. } = self;
         let Some(cable) = cables[index].as_mut().filter(|cable| cable.dirty) else { return };
@@ -227,7 +227,7 @@ impl<G: Playable> World<G> {
         self.wake_owner(index);
     }
 
-    /// Notes when something happens next on a cable, and gives it up once nobody has an end of it.
+    /// Updates the time of a cable's next event, and removes it once both ends are closed.
     pub(super) fn rest_cable(&mut self, index: usize) {
         let Some(cable) = &mut self.cables[index] else { return };
         cable.note_deliveries();
@@ -237,7 +237,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Whatever was sent may reach the client sooner than it expected anything.
+    /// Sent data may reach the client before its next planned event.
     fn wake_owner(&mut self, index: usize) {
         let Some(cable) = self.cables[index].as_ref().filter(|cable| cable.here.is_some()) else { return };
         let client = &mut self.clients[cable.client];
@@ -246,7 +246,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Somebody is thrown out, which only somebody deserves whose state was wrong again and again, or who has come back.
+    /// Checks a kick: only a member whose state was wrong repeatedly, or which has resumed elsewhere, may be kicked.
     fn on_close(&mut self, member: Member, why: &'static str) {
         self.note(|| format!("the relay throws out {member:?}: {why}"));
         let tampered = self.referees.iter().flat_map(|referee| &referee.tampered);
@@ -335,7 +335,7 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// The state after a tick, by what the relay has kept.
+    /// The state after a tick, from the relay's own history.
     fn replay(&self, id: SessionId, to: Tick) -> Option<Vec<u8>> {
         let session = self.relay.session(id)?;
         let setup = from_canonical(&session.facts().setup).ok()?;

@@ -1,4 +1,4 @@
-//! Saves in a world: each is what really was, and storing one takes its time.
+//! Saves of a world: each must be true, and storing one takes time.
 
 use sametick_lockstep::relay::Input;
 use sametick_lockstep::session::{Session, SessionId};
@@ -10,11 +10,11 @@ use crate::cable::Cable;
 use crate::games::Playable;
 use crate::outcome::Checker;
 
-/// The longest that storing a save takes.
+/// The longest time to store a save.
 const STORING_US: u64 = 20 * SECOND_US;
 
 impl<G: Playable> World<G> {
-    /// The relay has a save: it is the state of its tick.
+    /// Checks that a new save of the relay is the state of its tick.
     pub(super) fn on_save(&mut self, id: SessionId) {
         let Some(save) = self.relay.session(id).and_then(Session::save) else { return };
         let (tick, hash, said) = (save.tick, StateHash::of_bytes(&save.state), save.hash);
@@ -49,7 +49,7 @@ impl<G: Playable> World<G> {
             return self.plan_in(SECOND_US, Event::Stored(id, tick));
         }
         let Some(referee) = self.referee(id) else { return };
-        // What was to be stored when the relay was killed is not.
+        // Saves in progress when the relay was killed are not stored.
         let Some(at) = referee.saves.1.iter().position(|save| save.tick == tick) else { return };
         let save = referee.saves.1.swap_remove(at);
         if referee.saves.0.as_ref().is_none_or(|before| before.tick < tick) {
@@ -59,7 +59,7 @@ impl<G: Playable> World<G> {
         self.relay_told = true;
     }
 
-    /// Whether the relay takes the word of whoever is at the other end of a cable.
+    /// Whether the relay trusts the client of a cable in a desync.
     pub(super) fn has_say(&self, cable: &Cable) -> bool {
         let session = cable.session.and_then(|id| self.relay.session(id));
         session.is_some_and(|it| it.participants().any(|it| it.member == cable.member && it.has_say))

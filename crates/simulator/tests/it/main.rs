@@ -1,4 +1,4 @@
-//! A bounded set of worlds, and the worlds in which something was once wrong.
+//! Integration tests: a bounded set of worlds, and regressions.
 
 mod players;
 mod regressions;

@@ -1,4 +1,4 @@
-//! Players on a disk that forgets what was not synced: what was acknowledged is there, and a batch is there or not.
+//! The players database on a disk with power failures: acknowledged writes survive, and batches are atomic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const CODES: [&str; 2] = ["one", "two"];
 const FAR_FUTURE_S: u64 = 1 << 40;
 
 #[test]
-fn what_was_acknowledged_survives_power_cuts() {
+fn acknowledged_writes_survive_power_failures() {
     #[allow(clippy::disallowed_methods, reason = "the long run says how many seeds")]
     let seeds = std::env::var("SAMETICK_SEEDS").map_or(SEEDS, |seeds| seeds.parse().unwrap());
     let disk = CrashDisk::register("forgets");
@@ -44,7 +44,7 @@ fn a_sync_that_is_missing_is_found() {
 }
 
 #[test]
-fn what_stands_behind_a_failed_sync_survives() {
+fn writes_after_a_failed_sync_survive() {
     let disk = CrashDisk::register("fails to sync");
     for (seed, failed) in (0..64).map(|seed| (seed, 1 + seed as u32 % 4)) {
         let mut world = World::new("fails to sync", &disk, seed, Durability::Synced);
@@ -67,7 +67,7 @@ fn what_stands_behind_a_failed_sync_survives() {
 }
 
 #[test]
-fn a_power_cut_after_a_failed_sync_leaves_whole_batches() {
+fn a_power_failure_after_a_failed_sync_leaves_whole_batches() {
     let disk = CrashDisk::register("fails twice");
     for (seed, cut_after) in (0..300).map(|seed| (seed, seed % 100)) {
         let mut world = World::new("fails twice", &disk, seed, Durability::Synced);
@@ -81,7 +81,7 @@ fn a_power_cut_after_a_failed_sync_leaves_whole_batches() {
         disk.fail_syncs(2, true);
         storage.write(&last).unwrap_err();
         drop(storage);
-        // It is opened, and what is left of the second batch is made sure of, when the power fails.
+        // The power fails while it is opened and the rest of the second batch is made durable.
         disk.fail_after(cut_after);
         let opened = world.open();
         disk.fail_after(0);
@@ -92,18 +92,18 @@ fn a_power_cut_after_a_failed_sync_leaves_whole_batches() {
     }
 }
 
-/// What happened in all worlds.
+/// The totals of all worlds.
 #[derive(Debug, Default)]
 struct Told {
     batches: u64,
     cuts: u64,
     errors: u64,
-    /// Batches that were under way when the power failed, by what became of them.
+    /// Batches in progress when the power failed, by their result.
     in_doubt_kept: u64,
     in_doubt_lost: u64,
 }
 
-/// A database on a disk that forgets, and one in memory to compare it with.
+/// A database on a crashing disk, and one in memory to compare it with.
 struct World<'a> {
     vfs: &'static str,
     disk: &'a CrashDisk,
@@ -124,7 +124,7 @@ impl World<'_> {
 
     fn live(mut self, told: &mut Told) -> Result<(), String> {
         for _ in 0..CUTS_PER_WORLD {
-            // Some cuts come while the file is made or opened.
+            // Some power failures come while the file is created or opened.
             if self.rng.chance(1, 3) {
                 self.disk.fail_after(self.rng.below(60));
             }
@@ -139,7 +139,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Writes batches until the power is off or it is enough. Returns the batch that was under way.
+    /// Writes batches until the power fails or there are enough. Returns the batch that was in progress.
     fn write_until_cut(
         &mut self,
         mut storage: Sqlite,
@@ -154,7 +154,7 @@ impl World<'_> {
                 let count = 1 + self.rng.below(MAX_FAILED_SYNCS) as u32;
                 self.disk.fail_syncs(count, self.rng.chance(1, 2));
             }
-            // As a keeper does it: after an error it is closed, opened anew, and everything is written again.
+            // As the persist thread does: after an error it is closed, opened anew, and everything is written again.
             while let Err(error) = storage.write(&batch) {
                 told.errors += 1;
                 if !matches!(error, StorageError::Io(_)) {
@@ -178,7 +178,7 @@ impl World<'_> {
         Sqlite::open(Path::new("players"), &options, Purpose::Writing).map(|(storage, _)| storage)
     }
 
-    /// What is there after a power cut?
+    /// Checks the content after a power failure.
     fn look(&mut self, under_way: Option<Vec<Write>>, told: &mut Told) -> Result<(), String> {
         let mut storage = self.open().map_err(|error| format!("it cannot be opened: {error}"))?;
         storage.check().map_err(|error| error.to_string())?;
@@ -197,7 +197,7 @@ impl World<'_> {
     }
 }
 
-/// Where a database is; memory has nothing to write again.
+/// The file system of a database; memory has nothing to rewrite.
 fn files(name: &str, disk: Option<CrashDisk>) -> OtherFiles {
     let rewrite = move |path: &Path| match &disk {
         Some(disk) => disk.rewrite(path.to_str().expect("it has a plain name")),
@@ -206,7 +206,7 @@ fn files(name: &str, disk: Option<CrashDisk>) -> OtherFiles {
     OtherFiles { name: name.to_owned(), rewrite: Arc::new(rewrite) }
 }
 
-/// It ends with both rooms: what is kept of a room that is not there cannot be looked at.
+/// It ends with both rooms: rows of a missing room cannot be looked up.
 fn draw_batch(rng: &mut Rng) -> Vec<Write> {
     let mut batch: Vec<_> = (0..=rng.below(60)).map(|_| draw(rng)).collect();
     batch.extend(CODES.map(|code| draw_place(rng, code)));
@@ -259,7 +259,7 @@ fn token(number: u64) -> Token {
     Token::from_bytes(u128::from(number).to_be_bytes())
 }
 
-/// All that can be asked.
+/// The answers to all possible questions.
 fn contents(storage: &mut Sqlite) -> Result<Vec<Found>, StorageError> {
     let mut all = Vec::new();
     for code in CODES {

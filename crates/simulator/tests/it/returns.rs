@@ -1,5 +1,5 @@
-//! Rooms that end at any moment and begin again from what they said was to be kept, on bad networks: everybody is where they were,
-//! everything stands that stood, and every log replays.
+//! Rooms that end at any moment and begin again from their saved data, on bad networks: players return to their places,
+//! built parts are still there, and every log replays.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::rooms::{SETUP, bot, seeds};
 
 const PLAYERS: u64 = 4;
 
-/// What a database would have.
+/// The rows that a database would have.
 #[derive(Default)]
 struct Kept {
     players: BTreeMap<PlayerId, (Seat, Vec<u8>)>,
@@ -62,7 +62,7 @@ fn parts_of(arena: &Arena) -> BTreeMap<u32, Vec<u8>> {
     parts.iter().map(|(number, part)| (number, part.to_vec())).collect()
 }
 
-/// A room that begins from what was kept, with everybody in it who was there.
+/// A room that begins from saved data, with all players who were in it.
 fn begin(seed: u64, profile: &str, kept: &Kept) -> Trial<Arena> {
     let setup = Setup { seed, ..SETUP };
     let config = HostConfig { seats: 16, ..HostConfig::default() };
@@ -99,7 +99,7 @@ fn run(seed: u64) -> u64 {
                 _ => {}
             }
         }
-        // At the end of a second all that is kept is what is.
+        // At the end of a second the saved data is equal to the state.
         trial.set_profile("rtt=20ms".parse().unwrap());
         while trial.host.tick().0 == 0 || !trial.host.tick().0.is_multiple_of(30) {
             trial.run_millis(1, &mut ());
@@ -123,14 +123,14 @@ fn run(seed: u64) -> u64 {
 }
 
 #[test]
-fn rooms_begin_again_as_they_were() {
+fn restarted_rooms_are_as_they_were() {
     let compared: u64 = (0..seeds().div_ceil(3)).map(run).sum();
     assert!(compared > 100, "{compared}");
 }
 
-/// Without a network in the way: what is brought is what was kept, to the byte.
+/// Without a network in between: restored data is equal to the saved data, to the byte.
 #[test]
-fn what_comes_back_is_what_was_kept() {
+fn restored_data_is_equal_to_saved_data() {
     for seed in 0..20 {
         let mut kept = Kept::default();
         let mut trial = begin(seed, "rtt=1ms", &kept);
@@ -144,7 +144,7 @@ fn what_comes_back_is_what_was_kept() {
         let mut chunk = Vec::new();
         kept.parts.iter().for_each(|(number, part)| put_part(&mut chunk, *number, part));
         again.host.handle(again.now, Input::Bring(Whose::Place, &chunk));
-        // They do nothing in their first tick.
+        // Players have no input in their first tick.
         for number in 0..PLAYERS {
             let index = again.join(&setup, |_, _| sametick_arena::Input::default());
             kept.introduce(&mut again, index, PlayerId(number.into()));

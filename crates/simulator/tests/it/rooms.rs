@@ -1,4 +1,4 @@
-//! Arena in a room, on networks as they are.
+//! Arena in a room, on real-world network profiles.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sametick_sim::replica::{Entity, Hosted, Scene, ViewId};
 use sametick_sim::{Rng, Tick};
 use sametick_wire::Carrier;
 
-/// Where everybody was, and what each player was shown of whom.
+/// The true positions, and the positions that each player was shown.
 #[derive(Default)]
 struct Shown {
     truth: BTreeMap<Tick, Arena>,
@@ -31,7 +31,7 @@ impl Watch<Arena> for Shown {
     }
 }
 
-/// A bot that knows what its view knows.
+/// A bot that knows only what its view shows.
 pub fn bot(seed: u64) -> impl FnMut(&View<Arena>, Tick) -> Input {
     move |view, tick| {
         let own = view.predicted().map(|(_, own)| *own);
@@ -81,20 +81,19 @@ fn prediction_is_wrong_by_less_than_thirty_milliseconds() {
 }
 
 #[test]
-fn the_same_inputs_give_the_same_arena_in_a_room_and_without_one() {
+fn an_arena_in_a_room_equals_one_without_for_the_same_inputs() {
     let mut trial = arena(9, "rtt=60ms,loss=3%", 5);
     trial.run_millis(20_000, &mut ());
     assert!(trial.replay() > 15);
 }
 
 /// How many seeds to try: as many as `cargo xtask long rooms` says, or a few.
-#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
+#[expect(clippy::disallowed_methods, reason = "a test takes its size from the environment")]
 pub fn seeds() -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(60, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
 
-/// Whatever the network does, and whoever comes and goes: nobody is told anything wrong, everybody gets there in the end,
-/// and the log replays.
+/// On any network and with any joins and leaves: views show nothing wrong, converge in the end, and the log replays.
 #[test]
 fn every_room_converges_and_replays() {
     for seed in 0..seeds() {
@@ -143,7 +142,7 @@ fn knows_all_structures(seed: u64, view: &View<Arena>, truth: &Arena) {
     }
 }
 
-/// Deltas against full updates (V7): what a view costs, as it is and if everything it knows were sent whole each time.
+/// Deltas against full updates (V7): the cost of a view as it is, and with full updates each time.
 #[test]
 fn deltas_are_less_than_two_fifths_of_full_updates() {
     struct Whole(u64);
@@ -167,9 +166,9 @@ fn deltas_are_less_than_two_fifths_of_full_updates() {
     assert!(sent * 5 <= whole.0 * 2, "{sent} of {}", whole.0);
 }
 
-/// Others are seen moving, smoothly, by everybody near.
+/// Every player near another sees it moving smoothly.
 #[test]
-fn everybody_near_is_shown() {
+fn every_player_nearby_is_shown() {
     let mut trial = arena(5, "rtt=100ms,jitter=10ms,loss=2%", 6);
     let mut shown = Shown::default();
     let mut seen = 0;

@@ -1,10 +1,10 @@
-//! Fixed seeds, and that a seed is all a world depends on.
+//! Fixed seeds, and that a world depends on its seed alone.
 
 use sametick_simulator::faults::Fault;
 use sametick_simulator::run::{self, Until};
 use sametick_simulator::{report, world};
 
-/// Few enough for every commit; `cargo xtask long simulator` runs as many as one likes.
+/// Few enough for every commit; `cargo xtask long simulator` runs any number.
 const SEEDS: u64 = 16;
 
 #[test]

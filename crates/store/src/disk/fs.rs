@@ -1,4 +1,4 @@
-//! Files of the operating system.
+//! [`Disk`] and [`Source`] on files of the operating system.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Disk, Source};
 
-/// A file that is appended to, and locked as long as it is: nobody else writes it meanwhile.
+/// An append-only file, locked while it is open so that no other process writes it.
 #[derive(Debug)]
 pub struct FsDisk {
     path: PathBuf,
@@ -14,24 +14,24 @@ pub struct FsDisk {
 }
 
 impl FsDisk {
-    /// A new file. An existing one is never overwritten.
+    /// Creates a new file. An existing one is never overwritten.
     pub fn create(path: impl Into<PathBuf>) -> io::Result<FsDisk> {
         let path = path.into();
         let file = locked(OpenOptions::new().append(true).create_new(true).open(&path)?)?;
-        // Without this, a loss of power may take the whole file: its name is data of the folder.
+        // Without syncing the folder, a power failure may remove the whole file: its name is data of the folder.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         sync_folder(folder.unwrap_or(Path::new(".")))?;
         Ok(FsDisk { path, file })
     }
 
-    /// The end of a file that is there.
+    /// Opens an existing file at its end.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<FsDisk> {
         let path = path.into();
         let file = locked(OpenOptions::new().append(true).open(&path)?)?;
         Ok(FsDisk { path, file })
     }
 
-    /// Whether somebody writes this file, here or in another process.
+    /// Whether this or another process has the file open for writing.
     pub fn is_written(path: impl AsRef<Path>) -> io::Result<bool> {
         match File::open(path)?.try_lock() {
             Ok(()) => Ok(false),
@@ -45,7 +45,7 @@ fn locked(file: File) -> io::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, "somebody else writes it"))
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "another writer has it open"))
         }
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -81,7 +81,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
-    // Other systems cannot open a folder, and keep names by other means.
+    // Other systems cannot open a folder, and store names by other means.
     Ok(())
 }
 
@@ -99,7 +99,7 @@ fn crc_of(path: &Path, len: u64) -> io::Result<u32> {
     }
 }
 
-/// A file that is read.
+/// A file that is open for reading.
 #[derive(Debug)]
 pub struct FsSource(File);
 

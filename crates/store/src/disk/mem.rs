@@ -1,4 +1,4 @@
-//! A disk in memory that can run full, fail, and lose what was not synced.
+//! A disk in memory that can run full, fail, and lose unsynced bytes.
 
 use std::io;
 
@@ -24,23 +24,23 @@ impl MemDisk {
         &self.bytes
     }
 
-    /// What a crash leaves for certain.
+    /// The bytes that certainly survive a crash.
     pub fn synced(&self) -> &[u8] {
         &self.bytes[..self.synced]
     }
 
-    /// The power fails: of what was not synced, only the first `kept` bytes are still there.
+    /// Simulates a power failure: of the unsynced bytes, only the first `kept` survive.
     pub fn crash(&mut self, kept: usize) {
         self.bytes.truncate(self.synced.saturating_add(kept));
         self.synced = self.bytes.len();
     }
 
-    /// From now on the disk is full at `bytes`; an append beyond writes what fits and fails. `None`: never full.
+    /// Limits the disk to `bytes`; an append beyond that writes what fits and fails. `None` removes the limit.
     pub fn set_capacity(&mut self, bytes: Option<usize>) {
         self.capacity = bytes;
     }
 
-    /// The next `count` syncs fail, and with each everything since the last good one is lost.
+    /// Makes the next `count` syncs fail; each loses everything since the last good one.
     pub fn fail_syncs(&mut self, count: u32) {
         self.failing_syncs = count;
     }
@@ -57,7 +57,7 @@ impl Disk for MemDisk {
     fn sync(&mut self) -> io::Result<()> {
         if self.failing_syncs > 0 {
             self.failing_syncs -= 1;
-            // As Linux does: the pages count as clean from now on, and what they held is gone.
+            // As Linux does: the pages count as clean from now on, and their content is gone.
             self.bytes[self.synced..].fill(0);
             return Err(io::Error::other("the disk did not take it"));
         }

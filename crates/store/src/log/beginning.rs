@@ -1,5 +1,5 @@
-//! The state that a log begins with, where what led to it is not there: a session that went on from a save. It stands between the
-//! header and the first group, in frames of its own, so that the log alone leads to every state after it.
+//! The initial state of a log that goes on from a save. It stands between the header and the first group, in frames of
+//! its own, so that the log alone leads to every state after it.
 
 use crate::disk::Source;
 
@@ -7,13 +7,13 @@ use super::frame::{self, CRC_LEN, FrameKind, MAX_HEAD_LEN, MAX_PAYLOAD, put_vari
 use super::reader::{OpenError, ReadError};
 use super::window::{Fault, Window};
 
-/// The largest state that a log begins with: the largest that a save has.
+/// The largest initial state of a log: the largest state of a save.
 pub const MAX_BEGINNING_BYTES: usize = 8 << 20;
 
-/// How much of it is in one frame: what is left of a payload after a number.
+/// How much of the state is in one frame: a payload less its number.
 const PART_BYTES: usize = MAX_PAYLOAD / 2;
 
-/// The frames of a state, each as it is to be appended.
+/// Encodes a state as frames, each ready to be appended.
 pub(super) fn frames(state: &[u8], mut offset: u64) -> Vec<Vec<u8>> {
     let parts = state.chunks(PART_BYTES).scan(state.len(), |left, part| {
         *left -= part.len();
@@ -30,7 +30,7 @@ pub(super) fn frames(state: &[u8], mut offset: u64) -> Vec<Vec<u8>> {
     parts.map(frame_of).collect()
 }
 
-/// Reads a state whose first frame lies at `at`: hands over its parts, and says where the next frame begins.
+/// Reads a state whose first frame lies at `at`: passes on its parts, and returns where the next frame begins.
 pub(super) fn read<S: Source>(
     window: &mut Window<S>,
     mut at: u64,

@@ -1,8 +1,8 @@
-//! How ticks and events become bits and bits become them again.
+//! The entropy coding of ticks and events, in both directions.
 //!
-//! A tick costs one sure bit for "no event", and for each taken seat one for "arrived in time" and one for "as before";
-//! what changed is coded as the exclusive or with the last input, byte by byte. Nothing says which seats are taken or
-//! which tick it is: the [timeline](super::timeline) knows.
+//! A tick costs one likely bit for "no event", and for each taken seat one for "arrived in time" and one for
+//! "unchanged"; a changed input is coded as the exclusive or with the last input, byte by byte. Neither taken seats nor
+//! tick numbers are coded: the [timeline](super::timeline) knows them.
 
 use sametick_sim::{Restored, Seat, StateHash, Tick, Whose};
 
@@ -12,7 +12,7 @@ use super::{LONG_SEAT, MAX_BROUGHT_BYTES, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_P
 use sametick_sim::record::{Leaving, Record};
 use sametick_wire::range::Coder;
 
-/// What comes in place of a tick. These numbers are in the file.
+/// Kinds of events. These numbers are in the file.
 mod kind {
     pub(super) const END_OF_FRAME: usize = 0;
     pub(super) const JOINED: usize = 1;
@@ -31,8 +31,8 @@ mod kind {
 const LENGTH_BITS: u32 = 12;
 const _: () = assert!(MAX_INPUT_BYTES < 1 << LENGTH_BITS && MAX_BROUGHT_BYTES < 1 << LENGTH_BITS);
 
-/// One seat's input, or that it is missing; either way `place.last` is what was last there. The length is at most 4095:
-/// a reader has to check it.
+/// Codes one seat's input, or that it is missing; either way `place.last` holds the last input. The length is at most
+/// 4095: a reader has to check it.
 pub(super) fn code_input(
     coder: &mut impl Coder,
     models: &mut Models,
@@ -57,12 +57,12 @@ pub(super) fn code_input(
     present
 }
 
-/// The end of a frame.
+/// Codes the end of a frame.
 pub(super) fn put_end(coder: &mut impl Coder, models: &mut Models) {
     put_kind(coder, models, kind::END_OF_FRAME);
 }
 
-/// An event that is neither a tick nor a rewind. `commit` is that of the header, `next` the next tick.
+/// Codes an event that is neither a tick nor a rewind. `commit` is that of the header, `next` the next tick.
 pub(super) fn put_event(
     coder: &mut impl Coder,
     models: &mut Models,
@@ -120,7 +120,7 @@ pub(super) fn put_event(
     }
 }
 
-/// Something that is brought into the tick that follows.
+/// Codes an external item of the tick that follows.
 pub(super) fn put_brought(coder: &mut impl Coder, models: &mut Models, brought: Restored<&[u8]>) {
     put_kind(coder, models, kind::BROUGHT);
     let whose = match brought.whose {
@@ -150,7 +150,7 @@ fn take_brought(coder: &mut impl Coder) -> Taken {
     Taken::Restored(Restored { whose, bytes: (0..length).map(|_| coder.even(0, 8) as u8).collect() })
 }
 
-/// What [`take_event`] found.
+/// What [`take_event`] read.
 pub(super) enum Taken {
     /// The next record.
     Event(Record),
@@ -158,11 +158,11 @@ pub(super) enum Taken {
     Restored(Restored<Vec<u8>>),
     /// The frame is over.
     EndOfFrame,
-    /// Nothing that was ever written.
+    /// Bytes that no writer writes.
     Nonsense(&'static str),
 }
 
-/// An event or the end of the frame, after the bit that says that it is no tick.
+/// Reads an event or the end of the frame, after the bit that says that it is no tick.
 pub(super) fn take_event(coder: &mut impl Coder, models: &mut Models, commit: &str, next: Tick) -> Taken {
     match coder.tree(&mut models.kind, 0) {
         kind::END_OF_FRAME => Taken::EndOfFrame,
@@ -231,12 +231,12 @@ fn put_kind(coder: &mut impl Coder, models: &mut Models, kind: usize) {
     coder.tree(&mut models.kind, kind);
 }
 
-/// How long ago a tick was closed.
+/// Codes a closed tick by its distance from the next one.
 fn put_closed(coder: &mut impl Coder, models: &mut Models, next: Tick, tick: Tick) {
     coder.number(&mut models.back, u64::from(next.0 - 1 - tick.0), 32);
 }
 
-/// Eight bits, or those of [`LONG_SEAT`] and 16 more.
+/// Codes a seat in eight bits, or [`LONG_SEAT`] and 16 more.
 fn put_seat(coder: &mut impl Coder, seat: Seat) {
     let short = seat.0.min(LONG_SEAT);
     coder.even(u64::from(short), 8);
@@ -252,7 +252,7 @@ fn take_seat(coder: &mut impl Coder) -> Seat {
     }
 }
 
-/// Text of at most 255 bytes, which every limit on a text is within.
+/// Codes a text of at most 255 bytes, which every limit on a text is within.
 fn put_text(coder: &mut impl Coder, text: &str) {
     coder.even(text.len() as u64, 8);
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Going through a log: every record as it was written, or only what holds.
+//! Iterators over a log: all records as written, or only the valid ones.
 
 use sametick_sim::{StateHash, Tick};
 
@@ -11,7 +11,7 @@ use super::timeline::Timeline;
 use super::window::Fault;
 use sametick_sim::record::{Record, TickInputs};
 
-/// Records in the order in which they were written: all of them, or those that hold.
+/// Records in the order in which they were written: all of them, or only those that no rewind voids.
 #[derive(Debug)]
 pub struct Records<'a, S> {
     reader: &'a mut LogReader<S>,
@@ -27,7 +27,7 @@ pub struct Records<'a, S> {
 }
 
 impl<'a, S: Source> Records<'a, S> {
-    /// From the group of this number on.
+    /// Starts at the group of this number.
     pub(super) fn new(reader: &'a mut LogReader<S>, group: usize) -> Records<'a, S> {
         let next = if group == 0 { reader.front } else { reader.groups[group].offset };
         let end = reader.tail().valid_bytes;
@@ -35,20 +35,20 @@ impl<'a, S: Source> Records<'a, S> {
         Records { reader, decoder, group, next_group: group, frame: next, next, end, only_holding: false }
     }
 
-    /// The next record; nothing at the end.
+    /// Returns the next record; `None` at the end.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend what it reuses")]
     pub fn next(&mut self) -> Result<Option<&Record>, ReadError> {
         if self.advance()? { Ok(Some(self.record())) } else { Ok(None) }
     }
 
-    /// The same without rewinds and what they have made void.
+    /// Skips rewinds and the records that they void.
     #[must_use]
     pub(super) fn only_holding(mut self) -> Records<'a, S> {
         self.only_holding = true;
         self
     }
 
-    /// Whether there is another record, which the decoder then holds.
+    /// Moves to the next record, which the decoder then holds; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, ReadError> {
         while self.advance_any()? {
             let rewind = matches!(self.record(), Record::Rewind { .. });
@@ -107,7 +107,7 @@ impl<'a, S: Source> Records<'a, S> {
         }
     }
 
-    /// The last tick of the group that is read that no later rewind has made void.
+    /// The last tick of the current group that no later rewind voids.
     pub(super) fn holds_to(&self) -> Tick {
         self.reader.groups.get(self.group).map_or(Tick::ZERO, |group| group.holds_to)
     }
@@ -122,7 +122,7 @@ impl<'a, S: Source> Records<'a, S> {
     }
 }
 
-/// Every tick that holds, in order.
+/// Every valid tick, in order.
 #[derive(Debug)]
 pub struct Ticks<'a, S> {
     records: Records<'a, S>,
@@ -136,7 +136,7 @@ impl<'a, S: Source> Ticks<'a, S> {
         Ticks { records: Records::new(reader, group).only_holding(), from }
     }
 
-    /// The next tick that holds; nothing at the end.
+    /// Returns the next valid tick; `None` at the end.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend what it reuses")]
     pub fn next(&mut self) -> Result<Option<&TickInputs>, ReadError> {
         while self.records.advance()? {
@@ -148,7 +148,7 @@ impl<'a, S: Source> Ticks<'a, S> {
     }
 }
 
-/// Every check that holds, in the order in which they were made.
+/// Every valid state hash check, in the order in which they were made.
 #[derive(Debug)]
 pub struct Checks<'a, S> {
     records: Records<'a, S>,

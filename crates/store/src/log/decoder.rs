@@ -1,4 +1,4 @@
-//! The pure half of a reader: payloads of frames in, records out.
+//! The pure half of a reader: turns payloads of frames into records.
 
 use std::mem;
 
@@ -12,7 +12,7 @@ use super::{MAX_INPUT_BYTES, MAX_TICK_BROUGHT_BYTES, MAX_TICK_BYTES};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_wire::range::{Coder, RangeDecoder};
 
-/// Payloads in, records out, from any group on.
+/// Decodes payloads into records, from any group on.
 #[derive(Debug)]
 pub(super) struct LogDecoder {
     commit: String,
@@ -23,13 +23,13 @@ pub(super) struct LogDecoder {
     payload: Vec<u8>,
     in_frame: bool,
     record: Record,
-    /// The memory of the last inputs, while `record` is something else.
+    /// The buffer of the last inputs, while `record` is something else.
     spare: TickInputs,
-    /// What is brought into the tick that is being read.
+    /// External items of the tick that is being read.
     brought: Vec<Restored<Vec<u8>>>,
 }
 
-/// Bytes that are whole, but that no writer of ours has written; and what is wrong with them.
+/// What is wrong with bytes that are whole, but that no writer writes.
 pub(super) type Nonsense = &'static str;
 
 impl LogDecoder {
@@ -47,7 +47,7 @@ impl LogDecoder {
         }
     }
 
-    /// Where the session stands, once a group has begun.
+    /// The position in the session, once a group has begun.
     pub(super) fn into_timeline(self) -> Option<Timeline> {
         self.timeline
     }
@@ -62,7 +62,7 @@ impl LogDecoder {
         if let Record::Inputs(inputs) = &self.record { Some(inputs) } else { None }
     }
 
-    /// The first frame of a group. Returns the rewind it stands for, if it does.
+    /// Begins a group with its first frame. Returns the rewind it stands for, if any.
     pub(super) fn begin_group(&mut self, payload: &[u8]) -> Result<Option<&Record>, Nonsense> {
         let group = Group::read(payload).ok_or("not the start of a group")?;
         self.models.reset();
@@ -81,7 +81,7 @@ impl LogDecoder {
         })
     }
 
-    /// A frame of data.
+    /// Begins a frame of data.
     pub(super) fn begin_data(&mut self, payload: &[u8]) -> Result<(), Nonsense> {
         if self.timeline.is_none() {
             return Err("data before the first group");
@@ -93,7 +93,7 @@ impl LogDecoder {
         Ok(())
     }
 
-    /// The next record of the frame; nothing at its end.
+    /// Returns the next record of the frame; `None` at its end.
     pub(super) fn next(&mut self) -> Result<Option<&Record>, Nonsense> {
         let Some(timeline) = self.timeline.as_mut().filter(|_| self.in_frame) else { return Ok(None) };
         let mut coder = self.range.over(&self.payload);
@@ -145,13 +145,13 @@ impl LogDecoder {
     }
 }
 
-/// A group after others: it must say what they led to.
+/// Checks that a group states the position to which the groups before it led.
 fn follow(mut timeline: Timeline, group: Group, rewind: Option<&Record>) -> Result<Timeline, Nonsense> {
     timeline.reset_models();
     if let Some(rewind) = rewind {
         match timeline.check(rewind) {
             Ok(()) => timeline.apply(rewind),
-            // Who sat where so long ago is known only to whoever wrote it.
+            // Only the writer knows who sat where so long ago.
             Err(Misplaced::TooFarBack(_)) => return Ok(Timeline::new(group.first, group.places)),
             Err(_) => return Err("a rewind that cannot come here"),
         }

@@ -1,7 +1,6 @@
-//! What differs between two logs, or between two streams of events: missing, reordered and different events, and drift of
-//! the schema.
+//! Compares two logs, or two streams of events: missing, reordered and different events, and schema drift.
 //!
-//! Logs are compared in what holds of them, tick by tick, without loading either. Streams are lines of JSON such as
+//! Logs are compared by their valid ticks, one by one, without loading either. Streams are lines of JSON such as
 //! [`export::jsonl`](super::export::jsonl) writes: any object with a `kind`, and perhaps a `tick` and a `seat`.
 
 use std::collections::BTreeMap;
@@ -18,72 +17,72 @@ use super::export::{header_to_json, hex, record_to_json};
 use super::reader::{LogReader, ReadError};
 use sametick_sim::record::{Record, TickInputs};
 
-/// How many differences are kept; of more, only the number.
+/// How many differences are kept; the rest is only counted.
 pub const MAX_DIFFERENCES: usize = 1000;
 
-/// What differs, in the order in which it was found.
+/// The differences, in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
     /// The first [`MAX_DIFFERENCES`].
     pub first: Vec<Difference>,
-    /// How many there are.
+    /// The total number of differences.
     pub count: u64,
 }
 
 /// One thing that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The headers say different things: of another `schema` or `build`, nothing else can be expected to be equal.
+    /// The headers differ: with another `schema` or `build`, nothing else can be expected to be equal.
     Header {
-        /// Which field.
+        /// The field.
         field: String,
-        /// What the left one says.
+        /// Its value on the left.
         left: String,
-        /// What the right one says.
+        /// Its value on the right.
         right: String,
     },
-    /// An event is in one only.
+    /// An event is on one side only.
     Missing {
-        /// Where it is not.
+        /// The side that lacks it.
         side: Side,
-        /// What is not there.
+        /// The event.
         event: Event,
     },
-    /// An event is in both, with different content.
+    /// An event is on both sides, with different content.
     Different {
-        /// On the left.
+        /// The event on the left.
         left: Event,
-        /// On the right.
+        /// The event on the right.
         right: Event,
     },
-    /// An event is in both, but others that come before it in one come after it in the other.
+    /// An event is on both sides, but others come before it on one and after it on the other.
     Reordered {
-        /// Which.
+        /// The event.
         event: Event,
-        /// Its place among the events of the left.
+        /// Its index among the events of the left.
         left_at: usize,
-        /// Its place among the events of the right.
+        /// Its index among the events of the right.
         right_at: usize,
     },
 }
 
-/// One of two.
+/// One side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first.
+    /// The first log or stream.
     Left,
-    /// The second.
+    /// The second log or stream.
     Right,
 }
 
-/// What happened, as far as a comparison is concerned.
+/// One event, as far as a comparison needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What sort of thing.
+    /// Its kind.
     pub kind: String,
-    /// In which tick, if in one.
+    /// Its tick, if it has one.
     pub tick: Option<Tick>,
-    /// On which seat, if on one.
+    /// Its seat, if it has one.
     pub seat: Option<Seat>,
     /// Everything else about it.
     pub detail: String,
@@ -92,20 +91,20 @@ pub struct Event {
 /// Why streams cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// One cannot be read.
+    /// A stream cannot be read.
     #[error("the {side:?} stream cannot be read: {error}")]
     Io {
-        /// Which.
+        /// The side of the stream.
         side: Side,
-        /// Why.
+        /// The underlying error.
         error: io::Error,
     },
     /// A line is not an event.
     #[error("line {line} of the {side:?} stream is no JSON object with a \"kind\"")]
     NotAnEvent {
-        /// Which stream.
+        /// The side of the stream.
         side: Side,
-        /// Which line, from 1.
+        /// The line number, from 1.
         line: usize,
     },
 }
@@ -116,7 +115,7 @@ impl Differences {
         self.count == 0
     }
 
-    /// The first tick in which something differs, of the differences that were kept.
+    /// The first tick that differs, among the differences that were kept.
     pub fn first_tick(&self) -> Option<Tick> {
         let tick = |difference: &Difference| match difference {
             Difference::Header { .. } => None,
@@ -135,10 +134,10 @@ impl Differences {
     }
 }
 
-/// Compares what holds in two logs.
+/// Compares the valid records of two logs.
 ///
-/// The name of the session and when it was, or was resumed, make no difference. What is said about closed ticks is
-/// compared in the order of those ticks, not of its arrival. With `to`, only what is about ticks up to it is compared.
+/// The name and the start time of the session make no difference. Records about closed ticks are compared in the order
+/// of those ticks, not of their arrival. With `to`, only records about ticks up to it are compared.
 pub fn logs<A: Source, B: Source>(
     left: &mut LogReader<A>,
     right: &mut LogReader<B>,
@@ -152,7 +151,8 @@ pub fn logs<A: Source, B: Source>(
     Ok(out)
 }
 
-/// What happened, in the order it did, and what was said later about closed ticks, in the order of those.
+/// Splits events into those in order of occurrence and those reported later about closed ticks, in the order of those
+/// ticks.
 fn apart(events: Vec<Event>) -> [Vec<Event>; 2] {
     let is_said =
         |event: &Event| matches!(&*event.kind, "check" | "dissent" | "snapshot" | "desync" | "dispute");
@@ -185,7 +185,7 @@ pub fn streams(
     Ok(out)
 }
 
-/// What names a log rather than its content.
+/// Header fields that name a log and are not its content.
 const NAMES: [&str; 4] = ["kind", "session", "listed", "started_unix_ms"];
 
 fn headers(left: &Value, right: &Value, out: &mut Differences) {
@@ -238,13 +238,13 @@ fn ticks<A: Source, B: Source>(
     Ok(())
 }
 
-/// Compares one tick, or says that it is missing.
+/// Compares one tick, or reports it as missing.
 fn rows(left: Option<&TickInputs>, right: Option<&TickInputs>, out: &mut Differences) {
     let list = |inputs: Option<&TickInputs>| inputs.map(events_of_tick).unwrap_or_default();
     events(&list(left), &list(right), out);
 }
 
-/// A tick, seat by seat; without anybody there, still a tick.
+/// The events of a tick, one per seat; an empty tick is still an event.
 fn events_of_tick(inputs: &TickInputs) -> Vec<Event> {
     let event =
         |kind: &str, seat, detail| Event { kind: kind.into(), tick: Some(inputs.tick()), seat, detail };
@@ -266,7 +266,7 @@ fn detail_of(row: &Row<&[u8]>) -> String {
     }
 }
 
-/// Everything that holds but ticks, in the order of the ticks it is about.
+/// Every valid record but ticks, in the order of the ticks it is about.
 fn events_of<S: Source>(mut records: Records<'_, S>) -> Result<Vec<Event>, ReadError> {
     let mut list = vec![];
     while let Some(record) = records.next()? {
@@ -274,7 +274,7 @@ fn events_of<S: Source>(mut records: Records<'_, S>) -> Result<Vec<Event>, ReadE
             list.extend(events_of_line(&record_to_json(record)).unwrap_or_default());
         }
     }
-    // Who comes and goes does so before the tick is closed, all else is said after.
+    // Joins and leaves come before their tick is closed, everything else after it.
     let about_closed = |event: &Event| !matches!(&*event.kind, "joined" | "left" | "kicked" | "timed_out");
     list.sort_by_key(|event| (event.tick.map_or(u64::MAX, |tick| tick.0.into()), about_closed(event)));
     Ok(list)
@@ -323,7 +323,7 @@ fn events(left: &[Event], right: &[Event], out: &mut Differences) {
     fn key(event: &Event) -> Key<'_> {
         (&event.kind, event.tick, event.seat)
     }
-    // Places on the right by key, last first, so that equal keys are taken in order.
+    // Indices on the right by key, last first, so that equal keys are taken in order.
     let mut places: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
     for (at, event) in right.iter().enumerate().rev() {
         places.entry(key(event)).or_default().push(at);
@@ -351,9 +351,9 @@ fn events(left: &[Event], right: &[Event], out: &mut Differences) {
     }
 }
 
-/// Which pairs belong to a longest run in which the right places rise: those that are not have been moved.
+/// The pairs that belong to a longest rising subsequence of right indices: the others have been moved.
 fn longest_rising(pairs: &[(usize, usize)]) -> Vec<bool> {
-    // For each length, the pair that ends such a run with the lowest place; and for each pair the one before it.
+    // For each length, the pair that ends such a run with the lowest index; and for each pair its predecessor.
     let mut ends: Vec<usize> = vec![];
     let mut before = vec![None; pairs.len()];
     for (at, pair) in pairs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The pure half of a writer: records in, frames out. It never touches a disk and never waits.
+//! The pure half of a writer: turns records into frames. It never touches a disk and never waits.
 
 use std::collections::VecDeque;
 
@@ -18,16 +18,17 @@ use sametick_wire::range::{Coder, RangeEncoder};
 /// A frame is closed when it has this many bytes, whatever its ticks.
 const FRAME_BYTES: usize = 16 * 1024;
 
-/// A group is closed when it has this many bytes, whatever its ticks: that is what a reader has to go through to find a
-/// tick, or the last group from the end.
+/// A group is closed at this many bytes, whatever its ticks: a reader goes through so much to find a tick, or the last
+/// group from the end.
 const GROUP_BYTES: u64 = 24 * 1024;
 
-/// How a log is divided.
+/// How a log is divided into frames and groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncoderOptions {
-    /// After how many ticks a frame is closed: what a crash can take. Shorter frames make longer logs, by 6 bytes each.
+    /// After how many ticks a frame is closed: a crash can lose so many. Shorter frames make longer logs, by 6 bytes
+    /// each.
     pub frame_ticks: u32,
-    /// After how many ticks a group is closed: what has to be decoded to get to a tick.
+    /// After how many ticks a group is closed: a reader decodes so many to get to a tick.
     pub group_ticks: u32,
 }
 
@@ -38,18 +39,18 @@ impl EncoderOptions {
     }
 }
 
-/// Why a record was not taken. Nothing has happened then.
+/// Why a record was refused. A refusal changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
-    /// It cannot come next.
+    /// The record cannot come next.
     #[error(transparent)]
     Misplaced(#[from] Misplaced),
     /// A name, commit or place is too long.
     #[error("a text of {bytes} bytes, where {max_bytes} are allowed")]
     TextTooLong {
-        /// How long it is.
+        /// Its length.
         bytes: usize,
-        /// How long it may be.
+        /// The longest that is allowed.
         max_bytes: usize,
     },
 }
@@ -59,14 +60,14 @@ pub enum PushError {
 pub struct FrameInfo {
     /// Where it lies in the log.
     pub offset: u64,
-    /// The last tick that is in the log with this frame; once it is durable, so is that tick.
+    /// The last tick in the log up to and including this frame; once the frame is durable, so is that tick.
     pub last_tick: Tick,
 }
 
-/// Records in, frames out.
+/// Encodes records into frames.
 ///
-/// Frames have to be appended in the order in which they come, all of them. A frame is ready after
-/// [`frame_ticks`](EncoderOptions::frame_ticks), or on [`flush`](LogEncoder::flush).
+/// All frames have to be appended, in order. A frame is ready after [`frame_ticks`](EncoderOptions::frame_ticks), or on
+/// [`flush`](LogEncoder::flush).
 #[derive(Debug)]
 pub struct LogEncoder {
     options: EncoderOptions,
@@ -74,7 +75,7 @@ pub struct LogEncoder {
     timeline: Timeline,
     models: Models,
     range: RangeEncoder,
-    /// Records in the open frame.
+    /// The number of records in the open frame.
     open_records: u32,
     open_ticks: u32,
     group: Option<OpenGroup>,
@@ -93,19 +94,20 @@ struct OpenGroup {
 }
 
 impl LogEncoder {
-    /// The encoder of a new log; the first frame is ready.
+    /// The encoder of a new log; its first frame is ready.
     pub fn new(header: &Header) -> Result<LogEncoder, BadHeader> {
         let timeline = Timeline::new(header.first_tick, Vec::new());
         LogEncoder::start(header, timeline)
     }
 
-    /// The encoder of a new file that goes on where another ended: a segment. The header's first tick is set to that.
+    /// The encoder of a segment: a new file that goes on where another ended. It sets the header's first tick to that.
     pub fn continued(header: &Header, position: Position) -> Result<LogEncoder, BadHeader> {
         let header = Header { first_tick: position.next_tick(), ..header.clone() };
         LogEncoder::start(&header, position.timeline)
     }
 
-    /// The same, with the state that it goes on from: the log alone leads to every state after it.
+    /// Like [`continued`](LogEncoder::continued), with the state it goes on from: the log alone leads to every state
+    /// after it.
     ///
     /// # Panics
     /// If the state is empty or has more than [`MAX_BEGINNING_BYTES`](super::MAX_BEGINNING_BYTES).
@@ -122,7 +124,7 @@ impl LogEncoder {
         Ok(encoder)
     }
 
-    /// Goes on at the end of a log that is there.
+    /// Goes on at the end of an existing log.
     pub fn resume(header: &Header, position: Position) -> LogEncoder {
         LogEncoder {
             options: EncoderOptions::at(header.rate.per_second()),
@@ -141,7 +143,7 @@ impl LogEncoder {
         }
     }
 
-    /// The same, divided otherwise.
+    /// Replaces the options.
     #[must_use]
     pub fn with_options(mut self, options: EncoderOptions) -> LogEncoder {
         self.options = options;
@@ -176,7 +178,7 @@ impl LogEncoder {
         Ok(())
     }
 
-    /// Takes the inputs of a tick, which closes it. The same as [`push`](LogEncoder::push) without a [`Record`].
+    /// Takes the inputs of a tick, which closes it. Like [`push`](LogEncoder::push) without a [`Record`].
     pub fn push_inputs(&mut self, inputs: &TickInputs) -> Result<(), PushError> {
         self.timeline.check_inputs(inputs)?;
         self.open_frame();
@@ -195,7 +197,7 @@ impl LogEncoder {
         Ok(())
     }
 
-    /// Makes a frame of what has been taken so far, if there is anything.
+    /// Closes the open frame, if it holds anything.
     pub fn flush(&mut self) {
         if self.open_records == 0 {
             return;
@@ -214,7 +216,7 @@ impl LogEncoder {
         (self.open_records, self.open_ticks) = (0, 0);
     }
 
-    /// The next frame to append, into `out` in place of what was there.
+    /// Moves the next frame to append into `out`, replacing its content.
     pub fn poll_frame(&mut self, out: &mut Vec<u8>) -> Option<FrameInfo> {
         let (len, info) = self.frames.pop_front()?;
         out.clear();
@@ -254,7 +256,7 @@ impl LogEncoder {
         self.announce(start);
     }
 
-    /// What lies in `ready` from `start` on is a frame.
+    /// Announces the bytes in `ready` from `start` on as a frame.
     fn announce(&mut self, start: usize) {
         let len = self.ready.len() - start;
         let last_tick = Tick(self.timeline.next.0.saturating_sub(1));

@@ -1,6 +1,6 @@
-//! A log as lines of JSON: one object per record, with names that stay.
+//! Exports a log as lines of JSON: one object per record, with stable field names.
 //!
-//! The first line is the header (`"kind":"header"`); every other has a `kind`, and where it makes sense `tick` and `seat`.
+//! The first line is the header (`"kind":"header"`); every other has a `kind`, and where it applies `tick` and `seat`.
 //! Bytes and hashes are hexadecimal.
 
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Writes the header and every record, void ones and rewinds included, each as a line of JSON.
+/// Writes the header and every record, void ones and rewinds included, one line of JSON each.
 pub fn jsonl<S: Source>(reader: &mut LogReader<S>, out: &mut impl Write) -> Result<(), ExportError> {
     let header = header_to_json(reader.header());
     writeln!(out, "{header}")?;
@@ -36,7 +36,7 @@ pub fn jsonl<S: Source>(reader: &mut LogReader<S>, out: &mut impl Write) -> Resu
     Ok(())
 }
 
-/// The header as an object.
+/// Converts the header to an object.
 pub fn header_to_json(header: &Header) -> Value {
     json!({
         "kind": "header",
@@ -55,7 +55,7 @@ pub fn header_to_json(header: &Header) -> Value {
     })
 }
 
-/// A record as an object.
+/// Converts a record to an object.
 pub fn record_to_json(record: &Record) -> Value {
     let mut object = Map::new();
     object.insert("kind".into(), record.kind().into());
@@ -92,7 +92,7 @@ fn rows_to_json(inputs: &TickInputs) -> Value {
     inputs.iter().map(|row| row_to_json(&row)).collect()
 }
 
-/// `{"seat":0,"input":"07"}`; without an input it was not there in time. `joined` and `left` only where true.
+/// `{"seat":0,"input":"07"}`; without an `input` it was omitted. `joined` and `left` only where true.
 fn row_to_json(row: &Row<&[u8]>) -> Value {
     let mut object = Map::new();
     object.insert("seat".into(), row.seat.0.into());
@@ -107,7 +107,7 @@ fn row_to_json(row: &Row<&[u8]>) -> Value {
     Value::Object(object)
 }
 
-/// `{"whose":"player","seat":0,"bytes":"07"}`; what is the place's has no seat.
+/// `{"whose":"player","seat":0,"bytes":"07"}`; an item of the room has no seat.
 fn brought_to_json(brought: &Restored<&[u8]>) -> Value {
     let mut object = Map::new();
     object.insert("whose".into(), brought.whose.name().into());
@@ -118,7 +118,7 @@ fn brought_to_json(brought: &Restored<&[u8]>) -> Value {
     Value::Object(object)
 }
 
-/// Bytes in hexadecimal, as exports have them.
+/// Encodes bytes in hexadecimal, as exports do.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,8 +5,8 @@
 //! frame: varint(payload length << 2 | kind)  payload  crc:u32     (all little-endian)
 //! ```
 //!
-//! Because the CRC covers the offset, a frame that was moved, repeated or left over from another file is not valid, and a
-//! search for a valid frame among damage finds none by accident.
+//! Because the CRC covers the offset, a frame that was moved, repeated or left over from another file is not valid, and
+//! a search for a valid frame among damage finds none by accident.
 
 /// What every log begins with.
 pub(crate) const MAGIC: &[u8; 12] = b"sametick-log";
@@ -14,35 +14,34 @@ pub(crate) const MAGIC: &[u8; 12] = b"sametick-log";
 /// The version of the format.
 pub const VERSION: u16 = 2;
 
-/// The same of a log that begins with a state. No flipped bit makes one of the two of the other.
+/// The format version of a log with an initial state. No single flipped bit turns one version into the other.
 pub const VERSION_WITH_STATE: u16 = 4;
 
 /// Magic and version.
 pub(super) const PREAMBLE_LEN: usize = MAGIC.len() + 2;
 
-/// The longest payload: a header with its setup, or the last tick of a frame with everything in it that is least
-/// expected.
+/// The longest payload: a header with its setup, or the last tick of a frame at its largest.
 pub(super) const MAX_PAYLOAD: usize = 256 * 1024;
 
 pub(super) const CRC_LEN: usize = 4;
 
-/// The longest beginning of a frame: a varint below 2^20.
+/// The longest head of a frame: a varint below 2^20.
 pub(super) const MAX_HEAD_LEN: usize = 3;
 
-/// What a frame holds.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// What is said once about the session. The first frame, and only that.
+    /// Facts about the session. The first frame, and only that.
     Header,
-    /// The start of a group: where the session stands, so that reading can begin here.
+    /// The start of a group: the position of the session, so that reading can begin here.
     Group,
-    /// Ticks and events, coded with what the frames of the same group have taught so far.
+    /// Ticks and events, coded with the models adapted by the earlier frames of the group.
     Data,
-    /// A part of the state that the log begins with. Right after the header, if at all.
+    /// A part of the initial state. Right after the header, if at all.
     State,
 }
 
-/// The beginning of a frame.
+/// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: FrameKind,
@@ -51,7 +50,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Reads the beginning of a frame; nothing if that is none.
+    /// Reads the head of a frame; `None` if there is none.
     pub(super) fn read(bytes: &[u8]) -> Option<Head> {
         let mut rest = bytes.get(..bytes.len().min(MAX_HEAD_LEN))?;
         let value = take_varint(&mut rest)?;
@@ -70,7 +69,7 @@ impl Head {
         self.head_len + self.payload_len + CRC_LEN
     }
 
-    /// The payload of a frame of this length, if its CRC is right for this place.
+    /// The payload of a frame of this length, if its CRC is right for this offset.
     pub(super) fn payload(self, offset: u64, frame: &[u8]) -> Option<&[u8]> {
         let (covered, crc) = frame.split_last_chunk::<CRC_LEN>()?;
         let right = u32::from_le_bytes(*crc) == crc_at(offset, covered);

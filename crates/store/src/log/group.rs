@@ -1,8 +1,8 @@
-//! The start of a group: a frame that says where the session stands, and where the group before it lies.
+//! The start of a group: a frame with the position of the session and the offset of the group before it.
 //!
-//! Groups are the index of a log: the last one is found from the end of the file, and each leads to the one before. They
-//! are also where reading can begin, and what a rewind is made of: a group whose first tick is not the next one makes void
-//! what lies after that tick.
+//! Groups are the index of a log: the last one is found from the end of the file, and each leads to the one before.
+//! Reading can begin at any of them. A rewind is a group too: one whose first tick is not the next one voids everything
+//! after that tick.
 
 use sametick_sim::{Seat, Tick};
 
@@ -10,7 +10,7 @@ use super::frame::{put_varint, take_varint};
 use super::timeline::{Place, Timeline};
 use super::{LONG_SEAT, MAX_INPUT_BYTES, MAX_TICK_BYTES};
 
-/// What the payload begins with, so that a search from the end of a file is quick.
+/// The first bytes of the payload, so that a search from the end of a file is quick.
 pub(super) const MARK: &[u8; 4] = b"GRP\xa7";
 
 const REWOUND: u8 = 1;
@@ -20,24 +20,24 @@ const LEAVING: u8 = 2;
 /// The payload of a group's first frame.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Whether ticks from `first` on that lie before it are void.
+    /// Whether ticks from `first` on in earlier groups are void.
     pub(super) rewound: bool,
     /// The next tick.
     pub(super) first: Tick,
-    /// Who sits where, with their last inputs.
+    /// The taken seats, with their last inputs.
     pub(super) places: Vec<Place>,
 }
 
-/// What an index needs of a group.
+/// The part of a group that the index needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupHead {
-    /// How many bytes before this frame the last group's begins, if there is one in this file.
+    /// How many bytes before this frame the previous group begins, if there is one in this file.
     pub(super) back: Option<u64>,
     pub(super) rewound: bool,
     pub(super) first: Tick,
 }
 
-/// Writes the payload for where `timeline` stands.
+/// Writes the payload for the position of `timeline`.
 pub(super) fn put(out: &mut Vec<u8>, back: Option<u64>, rewound: bool, timeline: &Timeline) {
     out.extend_from_slice(MARK);
     put_varint(out, back.unwrap_or(0));
@@ -55,7 +55,7 @@ pub(super) fn put(out: &mut Vec<u8>, back: Option<u64>, rewound: bool, timeline:
 }
 
 impl GroupHead {
-    /// Reads the beginning of a payload.
+    /// Reads the head of a payload.
     pub(super) fn read(bytes: &mut &[u8]) -> Option<GroupHead> {
         *bytes = bytes.strip_prefix(MARK)?;
         let back = Some(take_varint(bytes)?).filter(|&back| back > 0);
@@ -70,7 +70,7 @@ impl GroupHead {
 }
 
 impl Group {
-    /// Reads a payload, all of it.
+    /// Reads a whole payload.
     pub(super) fn read(mut bytes: &[u8]) -> Option<Group> {
         let GroupHead { rewound, first, .. } = GroupHead::read(&mut bytes)?;
         let count = take_varint(&mut bytes)?;
@@ -87,7 +87,7 @@ impl Group {
         ours.then_some(Group { rewound, first, places })
     }
 
-    /// Whether this is what a group says where `timeline` stands.
+    /// Whether this group states the position of `timeline`.
     pub(super) fn fits(&self, timeline: &Timeline) -> bool {
         let same = |(ours, theirs): (&Place, &Place)| {
             ours.seat == theirs.seat
@@ -112,7 +112,7 @@ fn read_place(bytes: &mut &[u8]) -> Option<Place> {
     known.then(|| Place { joined, leaving, last: last.to_vec(), ..Place::new(seat) })
 }
 
-/// One byte, or that of [`LONG_SEAT`] and two more, the low one first.
+/// Writes a seat in one byte, or [`LONG_SEAT`] and two more, the low one first.
 fn put_seat(out: &mut Vec<u8>, seat: Seat) {
     out.push(seat.0.min(LONG_SEAT) as u8);
     if seat.0 >= LONG_SEAT {

@@ -1,18 +1,18 @@
-//! What is said once about a session: which game, which build, from which start.
+//! The log header: the game, the build, and the start of the session.
 
 use sametick_sim::{BuildId, SchemaHash, Tick, TickRate, from_canonical, to_canonical};
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_NAME_BYTES, MAX_PLACE_BYTES, MAX_SETUP_BYTES};
 
-/// What is said once about a session: all that a replay needs to know before the first tick.
+/// Facts about the session: all that a replay needs to know before the first tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The name of the game.
     pub game: String,
-    /// What decides the simulation: only this build replays the log.
+    /// The build of the simulation: only this build replays the log.
     pub build: BuildId,
-    /// The git commit to check out for that build.
+    /// The git commit of that build.
     pub commit: String,
     /// The shape of state, setup and input.
     pub schema: SchemaHash,
@@ -26,7 +26,7 @@ pub struct Header {
     pub seats: u16,
     /// The name of the session.
     pub session: String,
-    /// Whether strangers may be shown it.
+    /// Whether the public list may show the session.
     pub listed: bool,
     /// When it began, in milliseconds of Unix time.
     pub started_unix_ms: u64,
@@ -34,7 +34,7 @@ pub struct Header {
     pub first_tick: Tick,
 }
 
-/// A header that cannot be written: a text is too long.
+/// The header cannot be written: a text is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {field} of a log takes at most {max_bytes} bytes")]
 pub struct BadHeader {
@@ -42,7 +42,7 @@ pub struct BadHeader {
     max_bytes: usize,
 }
 
-/// The same in types that have canonical bytes.
+/// The header in types that have canonical bytes.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     game: String,
@@ -60,7 +60,7 @@ struct Stored {
 }
 
 impl Header {
-    /// A header with nothing else known: 60 ticks a second from tick 1, without seats, not listed.
+    /// A header of defaults: 60 ticks a second from tick 1, no seats, not listed.
     pub fn new(game: impl Into<String>, session: impl Into<String>) -> Header {
         Header {
             game: game.into(),
@@ -121,7 +121,7 @@ impl Header {
             started_unix_ms: stored.started_unix_ms,
             first_tick: stored.first_tick,
         };
-        // Bytes that we would write otherwise are not ours.
+        // Bytes that this writer would encode differently are refused.
         header.to_bytes().is_ok_and(|again| again == bytes).then_some(header)
     }
 }

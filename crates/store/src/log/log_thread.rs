@@ -1,4 +1,4 @@
-//! Many logs, written by one thread: whoever closes ticks never waits for a disk, not even for a file to be opened.
+//! A thread that writes many logs, so that the tick thread never waits for a disk, not even to open a file.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use super::tail::Tail;
 use super::timeline::Position;
 use super::writer::Appender;
 
-/// How a [`LogThread`] behaves when its disk does not.
+/// How a [`LogThread`] behaves when its disk fails.
 #[derive(Clone, Copy, Debug)]
 pub struct LogThreadOptions {
-    /// How many frames of one log may wait for the disk: at one every two seconds, two hours of a session, and
-    /// a fraction of a megabyte.
+    /// How many frames of one log may wait for the disk: at one every two seconds, two hours of a session and a
+    /// fraction of a megabyte.
     pub max_waiting_frames: usize,
     /// How long to wait before a failed disk is tried again.
     pub retry: Duration,
@@ -36,25 +36,25 @@ impl Default for LogThreadOptions {
     }
 }
 
-/// What the thread has to say about a log.
+/// An event about a log.
 #[derive(Debug)]
 pub enum LogEvent {
-    /// The disk has failed; it is tried again until it works, and nothing is lost meanwhile. Said once per failure, not
-    /// once per try.
+    /// The disk has failed; the thread retries until it works, and nothing is lost meanwhile. Reported once per
+    /// failure, not once per try.
     Failing(io::Error),
     /// The disk works again.
     Recovered,
 }
 
-/// A frame could not be taken: the log ends before it, for good.
+/// A frame was refused: the log ends before it, for good.
 ///
-/// A log with a hole recreates no state after it, so nothing is written after the first frame that was refused. Record on in
-/// a new log, from a snapshot.
+/// A log with a hole recreates no state after it, so nothing is written after the first refused frame. Record on in a
+/// new log, from a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the disk has not kept up, and the log ends here")]
 pub struct Refused;
 
-/// The thread that writes logs.
+/// A thread that writes logs.
 ///
 /// Dropping it waits until everything is written, or has failed once more.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub struct LogThread {
     next: AtomicU64,
 }
 
-/// A log that a [`LogThread`] writes. Dropping it says that nothing more comes; what has been taken is still written.
+/// A log that a [`LogThread`] writes. Dropping it ends the log; frames already taken are still written.
 #[derive(Debug)]
 pub struct FileLog {
     id: u64,
@@ -77,7 +77,7 @@ pub struct FileLog {
     refused: bool,
 }
 
-/// How far the thread has come with a log.
+/// The progress of the thread with a log.
 #[derive(Debug, Default)]
 struct Progress {
     /// One more than the last durable tick; 0 before there is one.
@@ -126,8 +126,8 @@ impl LogThread {
         }
     }
 
-    /// A new log in a new file, with the encoder for it. The folders above it are made; a file that is there already is
-    /// trouble, never overwritten.
+    /// Creates a new log in a new file, with its encoder. Missing folders are created; an existing file is an error and
+    /// never overwritten.
     pub fn create(
         &self,
         path: impl Into<PathBuf>,
@@ -136,7 +136,7 @@ impl LogThread {
         Ok((self.create_file(path.into()), LogEncoder::new(header)?))
     }
 
-    /// The same for a log that goes on where another ended, or from a save.
+    /// Like [`create`](LogThread::create), for a log that goes on where another ended, or from a save.
     pub fn create_at(
         &self,
         path: impl Into<PathBuf>,
@@ -146,7 +146,7 @@ impl LogThread {
         Ok((self.create_file(path.into()), LogEncoder::continued(header, position)?))
     }
 
-    /// The same, with the state of that save.
+    /// Like [`create_at`](LogThread::create_at), with the state of that save.
     pub fn create_after(
         &self,
         path: impl Into<PathBuf>,
@@ -164,7 +164,8 @@ impl LogThread {
         })
     }
 
-    /// Goes on with a log in a file: all of it is read, here and now, and a torn tail is cut, which the [`Tail`] tells.
+    /// Goes on with a log in a file: reads all of it on the caller's thread, and cuts a torn tail, which the [`Tail`]
+    /// reports.
     pub fn resume(&self, path: impl Into<PathBuf>) -> Result<(FileLog, LogEncoder, Tail), OpenError> {
         let path = path.into();
         let tail = repair(&path)?;
@@ -176,7 +177,7 @@ impl LogThread {
         Ok((log, encoder, tail))
     }
 
-    /// The same, of a log that has been read: where it ends, and all of its bytes.
+    /// Like [`resume`](LogThread::resume), for a log that was read already: its end position, and all of its bytes.
     pub fn resume_at(
         &self,
         path: impl Into<PathBuf>,
@@ -189,7 +190,7 @@ impl LogThread {
         (self.begin(move || Ok(Appender::at(FsDisk::open(&path)?, len, crc))), encoder)
     }
 
-    /// A log on any disk. `open` is called on the thread, and again if it fails.
+    /// Starts a log on any disk. The thread calls `open`, again after each failure.
     pub fn begin<D: Disk + Send + 'static>(
         &self,
         mut open: impl FnMut() -> io::Result<Appender<D>> + Send + 'static,
@@ -200,7 +201,7 @@ impl LogThread {
         let progress = Arc::new(Progress::default());
         let commands = self.commands.clone().expect("it is taken only when the log_thread is dropped");
         let begin = Command::Begin { id, open, events: to_owner, progress: Arc::clone(&progress) };
-        // A thread that has panicked has said so; the log then refuses its first frame.
+        // A panic of the thread was reported; the log then refuses its first frame.
         let _ = commands.send(begin);
         FileLog {
             id,
@@ -212,8 +213,8 @@ impl LogThread {
         }
     }
 
-    /// Waits until all logs that have ended are written or their disk has failed once more. Returns whether everything is
-    /// written. Logs that have not ended yet are ended by this.
+    /// Waits until all logs are written or their disk has failed once more. Returns whether everything is written. Logs
+    /// that have not ended are ended.
     pub fn close(mut self) -> bool {
         self.join()
     }
@@ -222,7 +223,7 @@ impl LogThread {
         self.closing.store(true, Ordering::Release);
         self.commands = None;
         let Some(thread) = self.thread.take() else { return false };
-        // A panic of the thread has been reported by the panic itself.
+        // The panic of the thread was reported by the panic itself.
         thread.join().unwrap_or(false)
     }
 }
@@ -234,7 +235,7 @@ impl Drop for LogThread {
 }
 
 impl FileLog {
-    /// Hands over everything that is ready. Never waits.
+    /// Hands over all ready frames. Never waits.
     pub fn take_from(&mut self, encoder: &mut LogEncoder) -> Result<(), Refused> {
         let mut frame = Vec::new();
         while let Some(info) = encoder.poll_frame(&mut frame) {
@@ -246,25 +247,25 @@ impl FileLog {
         if self.refused { Err(Refused) } else { Ok(()) }
     }
 
-    /// Has the thread do something once what was handed over is written, or its disk has failed: other work with files that
-    /// nobody should wait for, such as a copy of the log.
+    /// Runs a job on the thread once everything handed over is written, or its disk has failed: for other work with
+    /// files that the caller must not wait for, such as a copy of the log.
     pub fn after(&self, job: impl FnOnce() + Send + 'static) {
-        // A thread that has panicked has said so.
+        // A panic of the thread was reported.
         let _ = self.commands.send(Command::After { id: self.id, job: Box::new(job) });
     }
 
-    /// The last tick that would survive a crash, of those written here.
+    /// The last tick written here that is durable.
     pub fn durable_tick(&self) -> Option<Tick> {
         let ticks = self.progress.durable_ticks.load(Ordering::Acquire);
         ticks.checked_sub(1).and_then(|tick| u32::try_from(tick).ok()).map(Tick)
     }
 
-    /// How many bytes would survive a crash, once something was written here.
+    /// How many bytes are durable, once something was written here.
     pub fn durable_bytes(&self) -> u64 {
         self.progress.durable_bytes.load(Ordering::Acquire)
     }
 
-    /// What the thread has said since, one thing at a time. Never waits.
+    /// Returns the next event of the thread. Never waits.
     pub fn poll_event(&mut self) -> Option<LogEvent> {
         self.events.try_recv().ok()
     }
@@ -277,7 +278,7 @@ impl Drop for FileLog {
     }
 }
 
-/// A log's place on its disk, whatever kind that is.
+/// A log on a disk of any type.
 trait Driven: Send {
     fn push(&mut self, frame: Vec<u8>, info: FrameInfo);
     fn drive_one(&mut self) -> io::Result<()>;
@@ -298,16 +299,16 @@ impl<D: Disk + Send> Driven for Appender<D> {
     }
 }
 
-/// The thread's side of all logs.
+/// The thread's state for all logs.
 struct Worker {
     logs: Vec<Writing>,
     options: LogThreadOptions,
     closing: Arc<AtomicBool>,
-    /// Something could not be written before the end.
+    /// Something was not written before the end.
     lost: bool,
 }
 
-/// The thread's side of one log.
+/// The thread's state for one log.
 struct Writing {
     id: u64,
     open: Open,
@@ -319,13 +320,13 @@ struct Writing {
     ended: bool,
     events: Sender<LogEvent>,
     progress: Arc<Progress>,
-    /// Since when the disk fails, and when it is tried again.
+    /// When a failed disk is tried again.
     retry_at: Option<Instant>,
     tries: u32,
 }
 
 impl Worker {
-    /// Returns whether everything was written.
+    /// Runs until all logs end. Returns whether everything was written.
     fn run(mut self, commands: &Receiver<Command>) -> bool {
         loop {
             let is_open = self.listen(commands);
@@ -344,7 +345,7 @@ impl Worker {
         }
     }
 
-    /// Takes what has come, waiting if there is nothing to do. Returns whether more can come.
+    /// Takes pending commands, waiting if there is nothing to do. Returns whether more can come.
     fn listen(&mut self, commands: &Receiver<Command>) -> bool {
         let closing = self.closing.load(Ordering::Acquire);
         let is_busy = self.logs.iter().any(|log| log.waiting > 0 && (log.retry_at.is_none() || closing));
@@ -397,7 +398,7 @@ impl Worker {
 }
 
 impl Writing {
-    /// Writes the next frame, if there is one and the disk is worth a try.
+    /// Writes the next frame, if there is one and a retry is due.
     fn drive(&mut self, now: Instant, retry: Duration, closing: bool) {
         if self.waiting == 0 || !closing && self.retry_at.is_some_and(|at| now < at) {
             return;
@@ -441,7 +442,7 @@ impl Writing {
     }
 
     fn say(&self, event: LogEvent) {
-        // Nobody listens any more once the log has ended.
+        // The receiver is gone once the log has ended.
         let _ = self.events.send(event);
     }
 }

@@ -1,14 +1,14 @@
-//! What the coder expects: chances of bits that adapt to what has come so far, and start anew with every group.
+//! The adaptive bit models of the coder, reset with every group.
 
 use sametick_wire::range::Bit;
 
-/// Ticks since the last check that are told apart; checks come every 30 ticks.
+/// How many distances from the last check are told apart; checks come every 30 ticks.
 const EVENT_CONTEXTS: usize = 64;
 
-/// Bytes of an input that have chances of their own; the last of them stands for all that follow.
+/// Input bytes that have models of their own; the last one also covers all that follow.
 const BYTE_CONTEXTS: usize = 8;
 
-/// The chances that all seats share.
+/// The models that all seats share.
 #[derive(Clone, Debug)]
 pub(super) struct Models {
     event: [Bit; EVENT_CONTEXTS],
@@ -35,7 +35,7 @@ impl Models {
         }
     }
 
-    /// Forgets everything, in place.
+    /// Resets all models in place.
     pub(super) fn reset(&mut self) {
         self.bytes.fill([Bit::NEW; 256]);
         self.length = [Bit::NEW; 128];
@@ -45,28 +45,28 @@ impl Models {
         (self.same_commit, self.resized, self.since_check) = (Bit::NEW, Bit::NEW, 0);
     }
 
-    /// Whether something other than a tick comes next.
+    /// The bit that says that an event, not a tick, comes next.
     pub(super) fn event(&mut self) -> &mut Bit {
         &mut self.event[self.since_check.min(EVENT_CONTEXTS - 1)]
     }
 
-    /// How the byte at a place in an input differs from the one before.
+    /// The models of the difference of the byte at a place in an input.
     pub(super) fn byte(&mut self, place: usize) -> &mut [Bit; 256] {
         &mut self.bytes[place.min(BYTE_CONTEXTS - 1)]
     }
 
-    /// A tick has been coded.
+    /// Notes a coded tick.
     pub(super) fn note_tick(&mut self) {
         self.since_check += 1;
     }
 
-    /// A check has been coded.
+    /// Notes a coded check.
     pub(super) fn note_check(&mut self) {
         self.since_check = 0;
     }
 }
 
-/// The chances of one seat.
+/// The models of one seat.
 #[derive(Clone, Debug)]
 pub(super) struct SeatModels {
     present: [Bit; 2],
@@ -79,18 +79,18 @@ impl SeatModels {
     pub(super) const NEW: SeatModels =
         SeatModels { present: [Bit::NEW; 2], changed: [Bit::NEW; 8], was_present: true, since_change: 0 };
 
-    /// Whether an input arrived in time.
+    /// The bit that says that an input arrived in time.
     pub(super) fn present(&mut self) -> &mut Bit {
         &mut self.present[usize::from(self.was_present)]
     }
 
-    /// Whether the input differs from the one before: the longer it has not, the less likely.
+    /// The bit that says that the input changed: the longer it has not, the less likely.
     pub(super) fn changed(&mut self) -> &mut Bit {
         let context = (self.since_change + 1).ilog2() as usize;
         &mut self.changed[context.min(7)]
     }
 
-    /// An input was coded, or its omission.
+    /// Notes a coded input, or its omission.
     pub(super) fn note(&mut self, present: bool, changed: bool) {
         self.was_present = present;
         self.since_change = if changed { 0 } else { self.since_change.saturating_add(1) };

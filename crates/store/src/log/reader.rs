@@ -1,4 +1,4 @@
-//! Opening a log from its end, finding a tick by its groups, and cutting a torn tail.
+//! The log reader: opens a log from its end, finds a tick by its groups, and cuts a torn tail.
 
 use std::io;
 use std::path::Path;
@@ -21,28 +21,28 @@ use sametick_sim::record::Record;
 /// How much is read at once when everything is read.
 const STRETCH: usize = 8 * 1024;
 
-/// How much is read of each group for the index: their first few bytes, and as a rule all of them.
+/// How much of each group is read for the index: its first few bytes, and as a rule all of it.
 const GROUP_STRETCH: usize = 256;
 
 /// Why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// It cannot be read.
+    /// The source cannot be read.
     #[error("the log cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// The source is not a log.
     #[error("not a log of a session: it does not begin with \"sametick-log\"")]
     NotALog,
-    /// It was made by another version.
+    /// The log has another format version.
     #[error("a log of format version {found}; this build reads versions {VERSION} and {VERSION_WITH_STATE}")]
     Version {
-        /// The version it says.
+        /// The version it states.
         found: u16,
     },
     /// It ends before its first frame does: the session was lost before its first tick.
     #[error("the log ends within its header, after {bytes} bytes: nothing was recorded")]
     NoHeader {
-        /// How long it is.
+        /// Its length.
         bytes: u64,
     },
     /// It is damaged.
@@ -53,16 +53,16 @@ pub enum OpenError {
 /// Why reading cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The source cannot be read.
     #[error("the log cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// The bytes at this place are not those that were written.
+    /// The bytes at this offset are not those that were written.
     #[error("the log is damaged: at byte {offset} there is no valid frame, though the log goes on")]
     Damaged {
         /// Where the frame begins.
         offset: u64,
     },
-    /// The frame is whole, but no writer of ours has written it.
+    /// The frame is whole, but no writer writes it.
     #[error("the log makes no sense: in the {kind:?} frame at byte {offset} there is {what}")]
     Nonsense {
         /// Where the frame begins.
@@ -79,7 +79,7 @@ pub enum ReadError {
 pub struct LogReader<S> {
     pub(super) window: Window<S>,
     header: Header,
-    /// Where the first frame of the state begins that the log begins with, if it does.
+    /// Where the first frame of the initial state begins, if the log has one.
     state_at: Option<u64>,
     /// Where the first frame after the header and that state begins.
     pub(super) front: u64,
@@ -92,18 +92,18 @@ pub struct LogReader<S> {
 pub(super) struct GroupAt {
     pub(super) offset: u64,
     pub(super) first: Tick,
-    /// The last tick of it that no later rewind has made void.
+    /// The last tick of it that no later rewind voids.
     pub(super) holds_to: Tick,
 }
 
-/// What a whole log came to.
+/// The totals of a whole log.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// How many records there are, void ones included.
     pub records: u64,
     /// How many ticks there are, void ones included.
     pub ticks: u64,
-    /// How many of them were made void by a rewind.
+    /// How many of them a rewind voids.
     pub void_ticks: u64,
     /// How many inputs arrived too late.
     pub omissions: u64,
@@ -138,13 +138,13 @@ impl<S: Source> LogReader<S> {
         Ok(reader)
     }
 
-    /// What is said once about the session.
+    /// The facts about the session.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The state before its first tick, if the log has it: canonical bytes. Otherwise a log that begins with tick 1 begins with the
-    /// setup, and another one with a save that lies elsewhere.
+    /// The canonical bytes of the state before the first tick, if the log has them. Otherwise a log from tick 1 begins
+    /// with the setup, and any other one with a save that lies elsewhere.
     pub fn state(&mut self) -> Result<Option<Vec<u8>>, OpenError> {
         let Some(at) = self.state_at else { return Ok(None) };
         let mut state = Vec::new();
@@ -152,7 +152,7 @@ impl<S: Source> LogReader<S> {
         Ok(Some(state))
     }
 
-    /// Whether it has that state.
+    /// Whether the log has an initial state.
     pub fn has_state(&self) -> bool {
         self.state_at.is_some()
     }
@@ -167,33 +167,33 @@ impl<S: Source> LogReader<S> {
         Records::new(self, 0)
     }
 
-    /// Every record that holds, in the order in which it was written: no rewinds, nothing that they have made void.
+    /// Every valid record in the order in which it was written: no rewinds, and nothing that they void.
     pub fn holding(&mut self) -> Records<'_, S> {
         self.records().only_holding()
     }
 
-    /// Every tick that holds, in order.
+    /// Every valid tick, in order.
     pub fn ticks(&mut self) -> Ticks<'_, S> {
         self.ticks_from(Tick::ZERO)
     }
 
-    /// Every tick that holds, in order, from `tick` on.
+    /// Every valid tick, in order, from `tick` on.
     pub fn ticks_from(&mut self, tick: Tick) -> Ticks<'_, S> {
         Ticks::new(self, tick)
     }
 
-    /// Every check that holds, in the order in which they were made.
+    /// Every valid state hash check, in the order in which they were made.
     pub fn checks(&mut self) -> Checks<'_, S> {
         Checks::new(self)
     }
 
-    /// Where the group begins that holds a tick; nothing if the tick is not in the log.
+    /// The offset of the group that holds a tick; `None` if the tick is not in the log.
     pub fn find(&self, tick: Tick) -> Option<u64> {
         let found = self.group_of(tick).map(|at| self.groups[at].offset);
         found.filter(|_| tick <= self.tail.last_tick)
     }
 
-    /// Reads everything, and so finds any damage.
+    /// Reads everything, so that it finds any damage.
     pub fn verify(&mut self) -> Result<Summary, ReadError> {
         let (mut count, mut ticks, mut void_ticks, mut omissions) = (0, 0, 0, 0);
         let mut records = self.records();
@@ -212,19 +212,19 @@ impl<S: Source> LogReader<S> {
         Ok(Summary { records: count, ticks, void_ticks, omissions, position })
     }
 
-    /// The last group that begins at or before `tick`: no later one makes it void.
+    /// The last group that begins at or before `tick`: no later one voids it.
     pub(super) fn group_of(&self, tick: Tick) -> Option<usize> {
         self.groups.iter().rposition(|group| group.first <= tick)
     }
 
-    /// Where the last valid frame from `from` on ends; an error if there are valid ones after an invalid one.
+    /// The end of the last valid frame from `from` on; an error if there are valid ones after an invalid one.
     fn valid_end(&mut self, from: u64, end: u64) -> Result<u64, ReadError> {
         let mut at = from;
         while at < end {
             match self.window.frame(at, end).map(|frame| frame.next) {
                 Ok(next) => at = next,
                 Err(Fault::Io(error)) => return Err(error.into()),
-                // One frame at a time is under way: more than one is not a torn tail.
+                // Only one frame at a time is being written: more than one is not a torn tail.
                 Err(_) if end - at > tail::MAX_TORN || tail::valid_after(&mut self.window, at, end)? => {
                     return Err(ReadError::Damaged { offset: at });
                 }
@@ -275,7 +275,7 @@ impl<S: Source> LogReader<S> {
     }
 }
 
-/// The header, where the state begins that the log begins with, and where the first group does.
+/// Reads the header, and finds where the initial state and the first group begin.
 fn open_header<S: Source>(window: &mut Window<S>, end: u64) -> Result<(Header, Option<u64>, u64), OpenError> {
     let preamble = window.bytes(0, PREAMBLE_LEN)?;
     if !preamble.iter().zip(MAGIC).all(|(ours, theirs)| ours == theirs) {
@@ -313,7 +313,7 @@ fn open_header<S: Source>(window: &mut Window<S>, end: u64) -> Result<(Header, O
     Err(ReadError::Damaged { offset }.into())
 }
 
-/// Cuts the torn tail of a file, if it has one, and says how the log ended.
+/// Cuts the torn tail of a file, if it has one, and returns how the log ended.
 ///
 /// A log that is damaged in the middle is not touched.
 pub fn repair(path: impl AsRef<Path>) -> Result<Tail, OpenError> {

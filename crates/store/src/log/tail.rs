@@ -1,7 +1,7 @@
-//! The end of a log that may have been cut anywhere: where its last group and its last valid frame are.
+//! The search for the last group and the last valid frame of a log that may be cut anywhere.
 //!
-//! One frame is appended and synced before the next, so only the last can be torn. What is not valid, with nothing valid
-//! after it, is a torn tail; with a valid frame after it, it was once written in full, and is damage.
+//! One frame is appended and synced before the next, so only the last can be torn. Invalid bytes with nothing valid
+//! after them are a torn tail; with a valid frame after them, they were once written in full, and are damage.
 
 use std::io;
 
@@ -20,19 +20,19 @@ const STRETCH: usize = 8 * 1024;
 /// The longest tail that can be torn: the longest frame.
 pub(super) const MAX_TORN: u64 = (MAX_HEAD_LEN + MAX_PAYLOAD + CRC_LEN) as u64;
 
-/// More than a group's first frame ever has: every seat with its flags and length, and the inputs of a tick. Marks that
-/// are only made to look like groups must not cost much.
+/// More than the first frame of a group ever has: every seat with its flags and length, and the inputs of a tick.
+/// Bounds the cost of bytes that only look like groups.
 const MAX_GROUP_BYTES: usize = 16 * 1024;
 const _: () = assert!(MAX_TICK_BYTES + 256 * 4 + 32 <= MAX_GROUP_BYTES);
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tail {
-    /// How many bytes are valid; the rest, if any, was torn off in the middle of a frame.
+    /// The length of the valid part; the rest, if any, was torn off in the middle of a frame.
     pub valid_bytes: u64,
-    /// How many bytes after them are not: [`repair`](super::repair) cuts them.
+    /// The length of the invalid rest: [`repair`](super::repair) cuts it.
     pub torn_bytes: u64,
-    /// The last tick that is there.
+    /// The last tick in the log.
     pub last_tick: Tick,
     /// Whether the session was ended, rather than cut off.
     pub ended: bool,

@@ -1,7 +1,7 @@
-//! Where a session stands: the next tick, who sits where, and who came and went, so that a rewind can undo it.
+//! The position in a session: the next tick, the taken seats, and the joins and leaves that a rewind can undo.
 //!
-//! Writer and reader keep the same timeline; it decides which record may come next. Here a record that does not fit is
-//! refused, in the one as a mistake of the caller, in the other as bytes that no writer of ours has written.
+//! Writer and reader keep the same timeline; it decides which record may come next. A record that does not fit is
+//! refused: for the writer it is a mistake of the caller, for the reader bytes that no writer writes.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::model::SeatModels;
 use super::{MAX_BROUGHT_BYTES, MAX_INPUT_BYTES, MAX_TICK_BROUGHT_BYTES, MAX_TICK_BYTES};
 use sametick_sim::record::{Record, TickInputs};
 
-/// How many comings and goings a rewind can undo. Rewinds go back seconds; this is a stadium emptying itself twice.
+/// How many joins and leaves a rewind can undo. Rewinds go back seconds; this is a full stadium emptied twice.
 const MAX_CHANGES: usize = 1024;
 
 /// Why a record cannot come next.
@@ -25,19 +25,19 @@ pub enum Misplaced {
         /// The next tick.
         next: Tick,
     },
-    /// Someone sits there already.
+    /// The seat is taken already.
     #[error("seat {0} is taken")]
     Taken(Seat),
-    /// Nobody sits there, or they are leaving already.
+    /// The seat is free, or its player is leaving already.
     #[error("nobody is on seat {0}")]
     Empty(Seat),
-    /// The rows of a tick are not those of the taken seats, or say something else of who came and went than the records.
+    /// The rows of a tick do not match the taken seats, or its joins and leaves.
     #[error("the inputs of tick {0} are not those of the players who are there")]
     Rows(Tick),
-    /// An input is too long, or all of them together are.
+    /// An input, or the total of all inputs, is too long.
     #[error("the inputs of tick {0} are longer than a log takes")]
     TooLong(Tick),
-    /// It is not known any more who sat where at that time.
+    /// The seats at that time are no longer known.
     #[error("a rewind to tick {0} goes too far back")]
     TooFarBack(Tick),
     /// The session is over.
@@ -48,17 +48,18 @@ pub enum Misplaced {
     LastTick,
 }
 
-/// Where a log ends: all that is needed to go on with it, in the same file or in a new one.
+/// The end position of a log: all that is needed to go on with it, in the same file or in a new one.
 #[derive(Clone, Debug)]
 pub struct Position {
     pub(super) timeline: Timeline,
-    /// How many bytes the log has.
+    /// The length of the log in bytes.
     pub(super) offset: u64,
     pub(super) last_group: Option<u64>,
 }
 
 impl Position {
-    /// Where a log ended that is lost, as a save tells: after this tick, with these seats taken. Another begins there.
+    /// The position after a lost log, known from a save: after this tick, with these seats taken. Another log begins
+    /// there.
     pub fn after(tick: Tick, seats: impl IntoIterator<Item = Seat>) -> Position {
         let mut places: Vec<Place> = seats.into_iter().map(Place::new).collect();
         places.sort_by_key(|place| place.seat);
@@ -71,12 +72,12 @@ impl Position {
         self.timeline.next
     }
 
-    /// How many bytes the log has.
+    /// The length of the log in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Who is there.
+    /// The taken seats.
     pub fn seats(&self) -> impl Iterator<Item = Seat> {
         self.timeline.places.iter().map(|place| place.seat)
     }
@@ -88,7 +89,7 @@ pub(super) struct Place {
     pub(super) seat: Seat,
     pub(super) joined: bool,
     pub(super) leaving: bool,
-    /// The last input that arrived, which the next is coded against.
+    /// The last input that arrived: the next one is coded against it.
     pub(super) last: Vec<u8>,
     pub(super) models: SeatModels,
 }
@@ -112,13 +113,13 @@ pub(super) struct Timeline {
     pub(super) next: Tick,
     pub(super) places: Vec<Place>,
     changes: VecDeque<Change>,
-    /// Who sat where before this tick is not known.
+    /// The seats before this tick are not known.
     known_from: Tick,
     pub(super) ended: bool,
 }
 
 impl Timeline {
-    /// Before `first`, with these seats taken.
+    /// Starts before `first`, with these seats taken.
     pub(super) fn new(first: Tick, places: Vec<Place>) -> Timeline {
         Timeline { next: first, places, changes: VecDeque::new(), known_from: first, ended: false }
     }
@@ -152,7 +153,7 @@ impl Timeline {
         }
     }
 
-    /// `record` may come next, and has come. Inputs are taken by whoever codes them.
+    /// Applies `record`, which must be allowed to come next. The coding caller takes the inputs itself.
     pub(super) fn apply(&mut self, record: &Record) {
         match *record {
             Record::Joined { tick, seat, .. } => {
@@ -183,7 +184,7 @@ impl Timeline {
             }
         }
         for place in &mut self.places {
-            // What the next inputs are coded against must not depend on what is void.
+            // The reference of the next inputs must not depend on void ones.
             *place = Place::new(place.seat);
         }
         self.next = to.next();
@@ -219,7 +220,7 @@ impl Timeline {
         if fits { Ok(()) } else { Err(Misplaced::TooLong(tick)) }
     }
 
-    /// The tick is over: who joined is there, who was leaving is gone.
+    /// Ends the tick: players who joined are seated, players who were leaving are gone.
     pub(super) fn close_tick(&mut self) {
         self.next = self.next.next();
         self.places.retain_mut(|place| {
@@ -228,7 +229,7 @@ impl Timeline {
         });
     }
 
-    /// Forgets what coding has learned; what sits where stays.
+    /// Resets the coding models; the taken seats stay.
     pub(super) fn reset_models(&mut self) {
         self.places.iter_mut().for_each(|place| place.models = SeatModels::NEW);
     }

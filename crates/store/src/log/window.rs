@@ -1,4 +1,4 @@
-//! A stretch of a source in memory, and the frames in it.
+//! A buffered stretch of a source, and the frames in it.
 
 use std::io;
 
@@ -12,15 +12,15 @@ pub(super) struct Window<S> {
     source: S,
     start: u64,
     bytes: Vec<u8>,
-    /// How much is read at least.
+    /// The least that is read at once.
     pub(super) stretch: usize,
 }
 
-/// What is wrong with the frame at an offset.
+/// What is wrong with a frame.
 #[derive(Debug)]
 pub(super) enum Fault {
     Io(io::Error),
-    /// It would end after the end.
+    /// It ends after the end of the log.
     Cut,
     /// It is not a frame, or not the one that was written here.
     Damaged,
@@ -30,7 +30,7 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) kind: FrameKind,
-    /// Where the next one begins.
+    /// Where the next frame begins.
     pub(super) next: u64,
     pub(super) payload: &'a [u8],
 }
@@ -44,7 +44,7 @@ impl<S: Source> Window<S> {
         self.source.byte_len()
     }
 
-    /// The bytes from `offset` on: `len` of them, or what there is. The caller has made sure that `len` is reasonable.
+    /// Up to `len` bytes from `offset` on, fewer at the end. The caller has made sure that `len` is reasonable.
     pub(super) fn bytes(&mut self, offset: u64, len: usize) -> io::Result<&[u8]> {
         let here = offset.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
         let at = match here.filter(|&at| at.saturating_add(len) <= self.bytes.len()) {

@@ -1,4 +1,4 @@
-//! Putting frames on a disk, one after the other, whatever the disk does.
+//! Appends frames to a disk in order, and recovers from its failures.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,31 +12,31 @@ use super::header::{BadHeader, Header};
 use super::timeline::Position;
 use sametick_sim::record::{Record, TickInputs};
 
-/// Buffers kept for the next frames; a group and its first data come together.
+/// How many buffers are kept for the next frames; a group and its first data come together.
 const MAX_SPARE: usize = 4;
 
-/// Appends frames in order, each synced before the next, and begins each again from what is really stored when the disk
-/// has failed. It decides nothing about time: [`drive`](Appender::drive) is called again whenever its owner likes.
+/// Appends frames in order, each synced before the next. After a failure it starts again from what is really stored. It
+/// has no clock: the owner decides when to call [`drive`](Appender::drive) again.
 #[derive(Debug)]
 pub struct Appender<D> {
     disk: D,
     waiting: VecDeque<(Vec<u8>, FrameInfo)>,
-    /// Buffers of frames that are durable, to be used again.
+    /// Buffers of durable frames, to be used again.
     spare: Vec<Vec<u8>>,
     durable_len: u64,
     durable_crc: u32,
     durable_tick: Option<Tick>,
-    /// The disk has failed, and what it holds beyond `durable_len` is unknown.
+    /// The disk has failed, and its content beyond `durable_len` is unknown.
     failed: bool,
 }
 
 impl<D: Disk> Appender<D> {
-    /// On an empty disk, or at the end of a log whose bytes are `existing`.
+    /// Starts on an empty disk, or at the end of a log whose bytes are `existing`.
     pub fn new(disk: D, existing: &[u8]) -> Appender<D> {
         Appender::at(disk, existing.len() as u64, crc32c::crc32c(existing))
     }
 
-    /// At the end of a log of so many bytes with this CRC-32C.
+    /// Starts at the end of a log of this length with this CRC-32C.
     pub(super) fn at(disk: D, durable_len: u64, durable_crc: u32) -> Appender<D> {
         Appender {
             disk,
@@ -49,7 +49,7 @@ impl<D: Disk> Appender<D> {
         }
     }
 
-    /// Takes everything that is ready.
+    /// Takes all ready frames.
     pub fn take_from(&mut self, encoder: &mut LogEncoder) {
         let mut buffer = self.spare.pop().unwrap_or_default();
         while let Some(info) = encoder.poll_frame(&mut buffer) {
@@ -64,7 +64,7 @@ impl<D: Disk> Appender<D> {
         self.waiting.push_back((frame, info));
     }
 
-    /// Appends and syncs what is waiting. After an error everything that is not durable is still waiting.
+    /// Appends and syncs the waiting frames. After an error everything that is not durable is still waiting.
     pub fn drive(&mut self) -> io::Result<()> {
         while !self.waiting.is_empty() {
             self.drive_one()?;
@@ -92,12 +92,12 @@ impl<D: Disk> Appender<D> {
         Ok(())
     }
 
-    /// How many bytes would survive a crash.
+    /// How many bytes are durable.
     pub fn durable_len(&self) -> u64 {
         self.durable_len
     }
 
-    /// The last tick that would survive a crash, of those appended here.
+    /// The last durable tick, of those appended here.
     pub fn durable_tick(&self) -> Option<Tick> {
         self.durable_tick
     }
@@ -112,7 +112,7 @@ impl<D: Disk> Appender<D> {
         &self.disk
     }
 
-    /// The disk, to make it fail or heal.
+    /// The disk, for tests that make it fail or heal.
     pub fn disk_mut(&mut self) -> &mut D {
         &mut self.disk
     }
@@ -121,16 +121,16 @@ impl<D: Disk> Appender<D> {
 /// Why a record is not in the log yet.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// It was not taken.
+    /// The record was refused.
     #[error(transparent)]
     Push(#[from] PushError),
-    /// It was taken, and waits until the disk works again: do not push it again.
+    /// The record was taken, and waits until the disk works again: do not push it again.
     #[error("the log cannot be written: {0}")]
     Disk(#[from] io::Error),
 }
 
-/// An encoder and its disk in one: for tools, tests and the simulator. A server uses a [`LogThread`](super::LogThread), which
-/// does not wait for a disk.
+/// An encoder and its disk in one: for tools, tests and the simulator. A server uses a [`LogThread`](super::LogThread),
+/// which does not wait for a disk.
 #[derive(Debug)]
 pub struct LogWriter<D> {
     encoder: LogEncoder,
@@ -148,18 +148,18 @@ impl<D: Disk> LogWriter<D> {
         LogWriter::with_encoder(disk, LogEncoder::resume(header, position), existing)
     }
 
-    /// An encoder of one's own choice, on a disk that holds `existing`.
+    /// Uses an encoder that the caller configured, on a disk that holds `existing`.
     pub fn with_encoder(disk: D, encoder: LogEncoder, existing: &[u8]) -> LogWriter<D> {
         LogWriter { encoder, appender: Appender::new(disk, existing) }
     }
 
-    /// Takes a record, and writes what is ready.
+    /// Takes a record, and writes all ready frames.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
         self.encoder.push(record)?;
         self.drive()
     }
 
-    /// Takes the inputs of a tick, and writes what is ready.
+    /// Takes the inputs of a tick, and writes all ready frames.
     pub fn push_inputs(&mut self, inputs: &TickInputs) -> Result<(), WriteError> {
         self.encoder.push_inputs(inputs)?;
         self.drive()
@@ -171,7 +171,7 @@ impl<D: Disk> LogWriter<D> {
         self.drive()
     }
 
-    /// The last tick that would survive a crash, of those appended here.
+    /// The last durable tick, of those appended here.
     pub fn durable_tick(&self) -> Option<Tick> {
         self.appender.durable_tick()
     }
@@ -186,7 +186,7 @@ impl<D: Disk> LogWriter<D> {
         self.appender.disk()
     }
 
-    /// The disk, to make it fail or heal.
+    /// The disk, for tests that make it fail or heal.
     pub fn disk_mut(&mut self) -> &mut D {
         self.appender.disk_mut()
     }

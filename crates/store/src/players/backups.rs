@@ -1,4 +1,4 @@
-//! The thread that makes backups: now and then, beside the thread that writes, and never two at once.
+//! The backup thread: makes regular backups beside the writing thread, never two at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::sqlite::backup;
 use super::stats::Counters;
 use super::storage::StorageError;
 
-/// Makes one at once and then one every so often, until the writer is gone.
+/// Makes a backup at once and then one per interval, until the writer is gone.
 pub fn run(
     path: &Path,
     every: Duration,
@@ -45,7 +45,7 @@ pub fn run(
 }
 
 fn make(path: &Path, shared: &PersistState) -> Result<(), StorageError> {
-    // Nobody opens the database anew meanwhile, to check or replace it.
+    // The database must not be opened anew meanwhile, to check or replace it.
     let _files = shared.files.lock().unwrap_or_else(PoisonError::into_inner);
     let is_over = || shared.ends(Ending::AfterThis);
     let made = catch_unwind(AssertUnwindSafe(|| backup::make(path, &is_over)));

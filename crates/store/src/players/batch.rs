@@ -1,11 +1,11 @@
-//! Writes that wait, newest by key, in an order that means the same as the one they came in.
+//! A queue of waiting writes that keeps the newest by key, in an order equivalent to the order of arrival.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::storage::Write;
 use super::words::{PlaceId, PlayerId, TokenHash};
 
-/// What a write is about: of two writes about the same, the later one counts.
+/// The key of a write: of two writes with the same key, the later one counts.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Checkpoint(PlaceId, PlayerId),
@@ -18,7 +18,7 @@ enum Key {
     Sweep(Scope),
 }
 
-/// What a write can sweep over besides its own row.
+/// A set of rows that a write can delete or change besides its own row.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Scope {
     Place(PlaceId),
@@ -29,17 +29,17 @@ enum Scope {
 
 /// Writes that wait.
 ///
-/// A write takes the place of an older one about the same row, so that memory grows with rows and not with time. Where
-/// something has swept over that row in between (a room was forgotten, a token retired), it goes to the end instead:
-/// order matters there.
+/// A write replaces an older one of the same row, so that memory grows with rows and not with time. Where another write
+/// has swept over that row in between (a room was deleted, a token retired), it goes to the end instead: order matters
+/// there.
 #[derive(Default)]
 pub struct Batch {
     writes: VecDeque<Write>,
-    /// How many were taken from the front, so that what `newest` says stays true.
+    /// How many were taken from the front; the indices in `newest` count from before them.
     taken: u64,
     newest: HashMap<Key, u64>,
     coalesced: u64,
-    /// Whether anything sweeps; mostly nothing does, and then there is less to look up.
+    /// Whether any waiting write sweeps; mostly none does, which saves look-ups.
     sweeps: bool,
 }
 
@@ -52,12 +52,12 @@ impl Batch {
         self.writes.is_empty()
     }
 
-    /// The number that the next write at the end will have.
+    /// The number of the next write at the end.
     pub fn end(&self) -> u64 {
         self.taken + self.writes.len() as u64
     }
 
-    /// How many writes took the place of an older one, since the last time this was asked.
+    /// Returns and resets the number of writes that replaced an older one.
     pub fn take_coalesced(&mut self) -> u64 {
         std::mem::take(&mut self.coalesced)
     }
@@ -78,7 +78,7 @@ impl Batch {
         }
     }
 
-    /// Removes the first.
+    /// Removes the first write.
     pub fn pop(&mut self) -> Option<Write> {
         let write = self.writes.pop_front()?;
         let key = key_of(&write);
@@ -90,7 +90,7 @@ impl Batch {
         Some(write)
     }
 
-    /// Puts back what was removed last.
+    /// Puts back the write that was removed last.
     pub fn unpop(&mut self, write: Write) {
         self.taken -= 1;
         self.newest.entry(key_of(&write)).or_insert(self.taken);
@@ -98,7 +98,7 @@ impl Batch {
         self.writes.push_front(write);
     }
 
-    /// All of them, in order.
+    /// All writes, in order.
     pub fn as_slice(&mut self) -> &[Write] {
         self.writes.make_contiguous()
     }

@@ -1,4 +1,4 @@
-//! The thread that writes: it takes what comes, keeps the newest by key, and writes until the database has it.
+//! The persist thread: takes queued writes, keeps the newest by key, and writes until the database has them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,27 +15,27 @@ use super::player_writer::{Answer, Item, PlayerWriterOptions, Said, Ticket, Wake
 use super::stats::Counters;
 use super::storage::{Opener, Purpose, Storage, StorageError};
 
-/// How the threads come to their end.
+/// How urgently the threads have to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Ending {
-    /// Not yet.
+    /// They run on.
     Never,
-    /// Somebody waits for the last writes: a database that fails is tried often.
+    /// The writer waits for the last writes: a database that fails is retried often.
     Soon,
-    /// What is there is written, or has failed once more.
+    /// They end once the waiting writes are written, or have failed once more.
     AfterThis,
-    /// At once.
+    /// They end at once.
     Now,
 }
 
-/// What the threads and the writer share.
+/// The state that the threads and the writer share.
 pub struct PersistState {
     pub counters: Counters,
     pub open: Opener,
     pub reader: Mutex<Reader>,
     pub reader_may_look: Condvar,
-    /// Held by whoever makes a backup, or opens the database anew.
+    /// Held while a backup is made, and while the database is opened anew.
     pub files: Mutex<()>,
     waker: Mutex<Waker>,
     hurry: AtomicBool,
@@ -44,12 +44,12 @@ pub struct PersistState {
     ending: AtomicU8,
 }
 
-/// The reader's connection. It is here so that the thread that writes can close it before it opens the database anew:
-/// only then is everything read again that the disk really has.
+/// The reader's connection. It is here so that the persist thread can close it before it opens the database anew: only
+/// then is everything read again from the disk.
 #[derive(Default)]
 pub struct Reader {
     pub storage: Option<Box<dyn Storage>>,
-    /// Whether the database could be opened; `None` before that was tried.
+    /// Whether the database could be opened; `None` before the first try.
     pub usable: Option<Result<(), StorageError>>,
 }
 
@@ -69,12 +69,12 @@ impl PersistState {
         }
     }
 
-    /// The queue is filling up.
+    /// Notes that the queue is filling up.
     pub fn hurry(&self) {
         self.hurry.store(true, Ordering::Relaxed);
     }
 
-    /// The queue was found full: its owner wants to be woken when there is room. Returns whether that is new.
+    /// Notes that the queue is full: its owner wants to be woken when there is room. Returns whether that is new.
     pub fn want_room(&self) -> bool {
         !self.wants_room.swap(true, Ordering::AcqRel)
     }
@@ -83,7 +83,7 @@ impl PersistState {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)();
     }
 
-    /// What was read is damaged: it is to be checked and set aside.
+    /// Notes that a read found damage: the database is to be checked and set aside.
     pub fn suspect(&self) {
         self.suspect.store(true, Ordering::Relaxed);
     }
@@ -97,33 +97,33 @@ impl PersistState {
     }
 
     pub fn reader(&self) -> MutexGuard<'_, Reader> {
-        // Whoever panicked with it has been seen to: nothing here is half done.
+        // The state is consistent after a panic: no update is made in more than one step.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says something to the tick thread.
+    /// Sends a message to the tick thread.
     pub fn say(&self, answers: &Sender<Said>, said: Said) {
-        // Nobody listens any more once the writer is gone.
+        // The receiver is gone once the writer is.
         let _ = answers.send(said);
         self.wake();
     }
 }
 
-/// The thread's side of a writer.
+/// The persist thread's state.
 pub struct PersistWorker {
     items: Consumer<Item>,
     answers: Sender<Said>,
     pub shared: Arc<PersistState>,
     options: PlayerWriterOptions,
-    /// What is not on disk yet. It outlives a panic of the storage.
+    /// Writes that are not on disk yet. They outlive a panic of the storage.
     batch: Batch,
     pub storage: Option<Box<dyn Storage>>,
-    /// The last ticket that came, and the last that was answered.
+    /// The last ticket received, and the last one answered.
     asked: u64,
     answered: u64,
     last_write: Instant,
     hurried: bool,
-    /// When a database that failed is tried again, and how long that was.
+    /// When a failed database is retried, and the length of that wait.
     retry: Option<(Instant, Duration)>,
 }
 
@@ -149,14 +149,14 @@ impl PersistWorker {
         }
     }
 
-    /// Until the end, whatever panics.
+    /// Runs until the end, whatever panics.
     pub fn run(mut self) {
         if self.storage.is_some() {
             self.let_read(Ok(()));
         }
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.work())) {
             Counters::add(&self.shared.counters.restarts, 1);
-            // What has panicked may do so again when it is dropped.
+            // A storage that has panicked may do so again when it is dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(self.storage.take())));
             self.fail(&StorageError::Other(format!("its thread was restarted: {}", words_of(&*panic))));
         }
@@ -182,7 +182,7 @@ impl PersistWorker {
         }
     }
 
-    /// Takes what is in the queue, and no more than fits into it: whoever fills it must not keep this from writing.
+    /// Takes at most one full queue: a caller that keeps filling it must not keep this thread from writing.
     fn gather(&mut self) {
         for _ in 0..self.items.buffer().capacity() {
             match self.items.pop() {
@@ -201,7 +201,7 @@ impl PersistWorker {
         }
     }
 
-    /// When to write next; `None`: there is nothing to write.
+    /// When to write next; `None` if nothing is waiting.
     fn due(&self) -> Option<Instant> {
         let is_asked = self.storage.is_none() || self.asked > self.answered;
         let wait = if self.hurried { self.options.hurried } else { self.options.usual };
@@ -214,7 +214,7 @@ impl PersistWorker {
             Some((at, waited)) => (at, waited),
             None => return wanted,
         };
-        // Who waits for the end has less patience.
+        // A caller that waits for the end has less patience.
         let early = waited.saturating_sub(self.options.first_retry);
         let at = if self.shared.ends(Ending::Soon) { retry_at - early } else { retry_at };
         wanted.map(|wanted| wanted.max(at))
@@ -287,7 +287,7 @@ impl PersistWorker {
     }
 }
 
-/// Opens the database when nobody has it open, so that what is in it is read from the disk.
+/// Opens the database while no other connection has it open, so that its content is read from the disk.
 fn open_anew(shared: &PersistState, answers: &Sender<Said>) -> Result<Box<dyn Storage>, StorageError> {
     let files = shared.files.lock().unwrap_or_else(PoisonError::into_inner);
     let mut reader = shared.reader();
@@ -304,7 +304,7 @@ fn open_anew(shared: &PersistState, answers: &Sender<Said>) -> Result<Box<dyn St
     Ok(opened.storage)
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn words_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it panicked")

@@ -1,4 +1,4 @@
-//! The tick thread's end: it hands over and asks, and never waits.
+//! The tick thread's end of the players database: queues writes and questions, and never waits.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,30 +19,30 @@ use super::sqlite::{Recovery, Sqlite, SqliteOptions};
 use super::stats::{Counters, PlayersStats};
 use super::storage::{Found, Opener, Purpose, Question, StorageError, Write};
 
-/// How often a writer that closes looks whether what overflowed fits into the queue now.
+/// How often a closing writer retries to move the overflow into the queue.
 const CLOSING_LOOK: Duration = Duration::from_millis(5);
 
-/// How often on the way to a full queue its depth is looked at: that costs a read of what the other thread writes.
+/// How often the depth is checked while a queue fills up: each check reads memory of the other thread.
 const LOOKS_PER_QUEUE: usize = 8;
 
-/// Called on another thread when there is something to [`poll`](PlayerWriter::poll), or room for what overflowed.
+/// Called on another thread when there is an answer to [`poll`](PlayerWriter::poll), or room for the overflow.
 pub type Waker = Box<dyn Fn() + Send>;
 
 /// How a [`PlayerWriter`] behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct PlayerWriterOptions {
-    /// How many writes wait for the thread at most, at some 300 bytes each. With 1,000 players at a checkpoint a second
+    /// The most writes that wait for the thread, at some 300 bytes each. With 1,000 players at a checkpoint a second
     /// each, the default is filled in four seconds; at half of it the thread takes all of them at once.
     pub queue: usize,
-    /// How long something waits until it is written.
+    /// How long a write waits before it is written.
     pub usual: Duration,
-    /// The same, once the queue is more than half full.
+    /// How long it waits once the queue is more than half full.
     pub hurried: Duration,
-    /// How long to wait before a database that failed is tried again; twice as long each time.
+    /// How long to wait before a failed database is retried; doubles each time.
     pub first_retry: Duration,
-    /// The longest of these.
+    /// The longest such wait.
     pub max_retry: Duration,
-    /// How often the file is backed up; `None`: never.
+    /// The interval of backups; `None`: no backups.
     pub backup_every: Option<Duration>,
 }
 
@@ -59,47 +59,47 @@ impl Default for PlayerWriterOptions {
     }
 }
 
-/// Everything that was saved before [`flush`](PlayerWriter::flush) gave it.
+/// Stands for everything that was saved before [`flush`](PlayerWriter::flush) returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// What a writer says.
+/// An answer of the database threads.
 #[allow(clippy::large_enum_variant, reason = "there are few, and none is kept for long")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// All that this ticket stands for is on disk. Said once for every ticket, in their order.
+    /// All writes that this ticket stands for are on disk. Reported once for every ticket, in their order.
     Saved(Ticket),
-    /// What is known, by the number it was asked with.
+    /// The result of a look-up, by the number of the question.
     Found(u64, Result<Found, StorageError>),
-    /// Something is wrong with the database, in plain words. It is tried again until it works, and nothing is lost
-    /// meanwhile. Said once, not once per try.
+    /// The database fails, with a text for people. It is retried until it works, and nothing is lost meanwhile.
+    /// Reported once, not once per try.
     Failing(String),
-    /// It works again.
+    /// The database works again.
     Recovered,
-    /// Something that an operator should know, in plain words: that the file was damaged and what is left, or that it has no backup.
+    /// A text for the operator: that the file was damaged and what is left, or that it has no backup.
     Notice(String),
 }
 
-/// What goes through the queue.
+/// An item of the queue.
 #[allow(clippy::large_enum_variant, reason = "nearly all of them are writes")]
 pub enum Item {
     Write(Write),
     Flush(Ticket),
 }
 
-/// An answer, and what has to be written because of it.
+/// An answer, and the write it requires.
 pub type Said = (Answer, Option<Box<Write>>);
 
-/// Keeps players: the end of the thread that steps games.
+/// The tick thread's handle to the players database.
 ///
-/// Call [`poll`](PlayerWriter::poll) until it is empty, or [`tend`](PlayerWriter::tend), once a tick. [`close`](PlayerWriter::close) it at
-/// the end: what is dropped writes what it has handed over once more and waits for nothing.
+/// Call [`poll`](PlayerWriter::poll) until it is empty, or [`tend`](PlayerWriter::tend), once a tick.
+/// [`close`](PlayerWriter::close) it at the end: dropping it writes queued items once more and waits for nothing.
 pub struct PlayerWriter {
     items: Producer<Item>,
-    /// What found the queue full, and everything since: order is kept.
+    /// Writes that found the queue full, and everything since: order is kept.
     overflow: Batch,
-    /// Tickets among what overflowed: each comes before the write of its number. At most two: what was asked first stays
-    /// where it is, what was asked later goes to the end, so that neither memory nor patience runs out.
+    /// Tickets in the overflow: each comes before the write of its number. At most two: the oldest stays in its place,
+    /// later ones move to the end, which bounds both memory and waiting time.
     marks: VecDeque<(u64, Ticket)>,
     overflows: u64,
     last_ticket: u64,
@@ -107,18 +107,18 @@ pub struct PlayerWriter {
     answers: Receiver<Said>,
     questions: Option<Sender<Ask>>,
     thread: Thread,
-    /// Says nothing; its other ends are gone when both threads are.
+    /// Carries no messages; it is disconnected when both threads have ended.
     ended: Receiver<()>,
     shared: Arc<PersistState>,
-    /// Says nothing; who makes backups ends when it is gone.
+    /// Carries no messages; the backup thread ends when it is disconnected.
     _backups: Option<Sender<()>>,
 }
 
 impl PlayerWriter {
-    /// Opens a database in a file, makes it or brings it up to date, and starts the threads. If the file was damaged, says
+    /// Opens or creates a database in a file, migrates it, and starts the threads. If the file was damaged, returns
     /// what is left of it.
     ///
-    /// A database that is in use by another program is waited for by the thread, which says [`Answer::Failing`].
+    /// If another program is using the database, the thread waits for it and reports [`Answer::Failing`].
     pub fn open(
         path: &Path,
         options: PlayerWriterOptions,
@@ -136,12 +136,12 @@ impl PlayerWriter {
         Ok((writer_parts.start(), recovery))
     }
 
-    /// Starts the threads on any database, which is opened there and again whenever it has failed.
+    /// Starts the threads on any database; it is opened by the thread, and again after each failure.
     pub fn start(opener: Opener, options: PlayerWriterOptions, waker: Waker) -> PlayerWriter {
         Parts::new(opener, options, waker).start()
     }
 
-    /// Hands something over to be written. Of writes with the same key the newest counts.
+    /// Queues a write. Of writes with the same key the newest counts.
     #[inline]
     pub fn save(&mut self, write: Write) {
         if !self.is_overflowing() {
@@ -154,9 +154,9 @@ impl PlayerWriter {
         }
     }
 
-    /// Everything that was saved so far is to be written at once; [`Answer::Saved`] says when it is on disk.
+    /// Asks for everything saved so far to be written at once; [`Answer::Saved`] reports when it is on disk.
     ///
-    /// Before the client that it belongs to is told of a token, await this.
+    /// Await this before a client is sent its token.
     pub fn flush(&mut self) -> Ticket {
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
@@ -169,8 +169,8 @@ impl PlayerWriter {
         ticket
     }
 
-    /// Asks; the answer comes by [`poll`](PlayerWriter::poll) with the same number. It is read by another thread from what is on
-    /// disk: await a [`flush`](PlayerWriter::flush) first if something that was saved a moment ago matters.
+    /// Asks a question; [`poll`](PlayerWriter::poll) returns the answer with the same number. Another thread reads it
+    /// from the disk: await a [`flush`](PlayerWriter::flush) first if a recent write matters.
     pub fn ask(&mut self, id: u64, question: Question) {
         if let Some(questions) = &self.questions {
             // The other end lives as long as this one.
@@ -178,7 +178,7 @@ impl PlayerWriter {
         }
     }
 
-    /// The next answer, if there is one.
+    /// Returns the next answer.
     pub fn poll(&mut self) -> Option<Answer> {
         self.tend();
         let (answer, mend) = self.answers.try_recv().ok()?;
@@ -188,7 +188,7 @@ impl PlayerWriter {
         Some(answer)
     }
 
-    /// Hands over what overflowed, as far as there is room now.
+    /// Moves the overflow into the queue, as far as there is room.
     pub fn tend(&mut self) {
         while self.is_overflowing() {
             let next = self.overflow.end() - self.overflow.len() as u64;
@@ -216,7 +216,7 @@ impl PlayerWriter {
         }
     }
 
-    /// How it goes.
+    /// The current statistics.
     pub fn stats(&self) -> PlayersStats {
         let capacity = self.items.buffer().capacity();
         PlayersStats {
@@ -228,7 +228,7 @@ impl PlayerWriter {
         }
     }
 
-    /// Writes everything and ends the threads. Returns whether all of it is on disk; after `patience` it gives up.
+    /// Writes everything and ends the threads. Returns whether all of it is on disk; gives up after `patience`.
     pub fn close(mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let ticket = self.flush();
@@ -238,7 +238,7 @@ impl PlayerWriter {
         self.questions = None;
         self.thread.unpark();
         if is_saved {
-            // A reader that is not done by then holds nothing up; what is saved is saved.
+            // A reader that is still busy delays nothing: saved writes are saved.
             let _ = self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         }
         is_saved
@@ -325,13 +325,13 @@ fn looks_after(capacity: usize) -> usize {
     (capacity / LOOKS_PER_QUEUE).max(1)
 }
 
-/// Both ends of everything, before the threads run.
+/// Both ends of all channels, before the threads run.
 struct Parts {
     worker: PersistWorker,
     items: Producer<Item>,
     answers: Receiver<Said>,
     to_owner: Sender<Said>,
-    /// Which file is backed up, and how often.
+    /// The file to back up, and the interval.
     backed_up: Option<(PathBuf, Duration)>,
 }
 

@@ -1,4 +1,4 @@
-//! The thread that reads: who comes in is looked up here, while others are written.
+//! The reader thread: looks up joining players while the persist thread writes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -12,7 +12,7 @@ use super::storage::{Found, Purpose, Question, StorageError, Write};
 /// A question and its number.
 pub type Ask = (u64, Question);
 
-/// Answers until nobody can ask any more.
+/// Answers until the other end is gone.
 pub fn run(asked: &Receiver<Ask>, answers: &Sender<Said>, shared: &PersistState) {
     while let Ok((id, question)) = asked.recv() {
         let found = answer(shared, &question);
@@ -32,14 +32,14 @@ fn answer(shared: &PersistState, question: &Question) -> Result<Found, StorageEr
     let looked = catch_unwind(AssertUnwindSafe(|| look_up(shared, &mut reader, question)));
     let found = looked.unwrap_or_else(|panic| {
         Counters::add(&shared.counters.restarts, 1);
-        Err(StorageError::Other(format!("looking somebody up went wrong: {}", words_of(&*panic))))
+        Err(StorageError::Other(format!("a look-up of a player failed: {}", words_of(&*panic))))
     });
     if let Err(error) = &found {
         if matches!(error, StorageError::Corrupt(_)) {
             shared.suspect();
         }
         Counters::add(&shared.counters.errors, 1);
-        // It is opened anew for the next question; what has panicked may do so again when it is dropped.
+        // The storage is opened anew for the next question; one that has panicked may do so again when it is dropped.
         let _ = catch_unwind(AssertUnwindSafe(|| reader.storage = None));
     }
     found
@@ -56,7 +56,7 @@ fn look_up(shared: &PersistState, reader: &mut Reader, question: &Question) -> R
     storage.look_up(question)
 }
 
-/// What has to be written so that the same is found without mending the next time.
+/// The write that repairs senseless rows, so that the next look-up finds the same without repair.
 fn mend(found: &Found, question: &Question) -> Option<Box<Write>> {
     let player = found.player.as_ref().filter(|_| found.senseless > 0)?.id;
     Some(Box::new(Write::Mend { player, game: question.game.clone() }))

@@ -1,4 +1,4 @@
-//! The database of players in a file, by SQLite. No type of its leaves this module.
+//! The players database in a SQLite file. No SQLite type leaves this module.
 
 pub(super) mod backup;
 mod image;
@@ -23,43 +23,43 @@ use mark::{DatabaseId, Mark, MarkFile};
 pub use rescue::{Recovery, TableRecovery};
 use schema::TABLES;
 
-/// How long SQLite itself waits for another program. Short, because whoever writes here tries again anyway.
+/// How long SQLite itself waits for another program. Short, because the callers retry anyway.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// There are about twenty statements; all of them stay prepared.
 const STATEMENTS: usize = 48;
 
-/// The write-ahead log is cut to this after it was copied into the database, if a long batch has made it longer.
+/// The write-ahead log is cut to this size after a checkpoint, if a long batch has made it longer.
 const LOG_LIMIT_BYTES: u32 = 16 << 20;
 
-/// How sure a write is when it is called written.
+/// How durable a write is when it counts as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It survives a loss of power.
+    /// It survives a power failure.
     #[default]
     Synced,
-    /// It survives the end of the process, if nothing happens to the machine. It is here to show that the tests would
-    /// notice; nothing that people play on uses it.
+    /// It survives the end of the process, if the machine keeps running. Only for tests that check that they notice the
+    /// difference; no server uses it.
     Unsynced,
 }
 
 /// How a database is opened.
 #[derive(Clone, Debug, Default)]
 pub struct SqliteOptions {
-    /// Another file system than that of the machine. On one of those no file is set aside: a damaged database is an error.
+    /// A file system other than the machine's own. With one, no file is set aside: a damaged database is an error.
     pub files: Option<OtherFiles>,
-    /// How sure a write is.
+    /// How durable a write is.
     pub durability: Durability,
-    /// Nobody else opens it meanwhile, not even the reader: for a file system without shared memory.
+    /// Opens the database exclusively, even without the reader: for a file system without shared memory.
     pub exclusive: bool,
 }
 
-/// A file system that SQLite knows.
+/// A file system registered with SQLite.
 #[derive(Clone)]
 pub struct OtherFiles {
-    /// The name it has been registered with in SQLite.
+    /// Its registered name.
     pub name: String,
-    /// Writes once more what is in a file, if it is there, and syncs it.
+    /// Writes the content of a file once more, if the file exists, and syncs it.
     pub rewrite: Rewrite,
 }
 
@@ -76,13 +76,14 @@ impl fmt::Debug for OtherFiles {
 #[derive(Debug)]
 pub struct Sqlite {
     connection: Connection,
-    /// What says beside the file how far it has come; only of a file of the machine that is written.
+    /// The mark file beside the database that records its progress; only for a file of the machine that is written.
     mark: Option<MarkFile>,
 }
 
 impl Sqlite {
-    /// Opens a file. For [writing](Purpose::Writing) it is made if it is not there, checked, and brought up to date. If it is damaged,
-    /// gone, or older than what was written, it is set aside, and what is left of it and of its backup is put into a new one.
+    /// Opens a file. For [writing](Purpose::Writing) it is created if missing, checked, and migrated. If it is damaged,
+    /// gone, or older than its mark, it is set aside, and what can be rescued from it and its backup is put into a new
+    /// one.
     pub fn open(
         path: &Path,
         options: &SqliteOptions,
@@ -114,7 +115,7 @@ impl Sqlite {
         Ok((sqlite, recovery))
     }
 
-    /// Says beside the file how far it has come, from now on.
+    /// Starts to record the database's progress in its mark file.
     fn begin_marking(&mut self, path: &Path, options: &SqliteOptions) -> Result<(), StorageError> {
         if options.durability != Durability::Synced {
             return Ok(());
@@ -133,7 +134,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Opens a file for a [`PlayerWriter`](super::PlayerWriter), as often as it likes.
+    /// An opener of the file for a [`PlayerWriter`](super::PlayerWriter), which may call it repeatedly.
     pub fn opener(path: &Path, options: SqliteOptions) -> Opener {
         let path = path.to_owned();
         Box::new(move |purpose| {
@@ -142,12 +143,12 @@ impl Sqlite {
         })
     }
 
-    /// Lets the file grow to so many pages (of 4 KiB) and no further, until this is called again.
+    /// Limits the file to so many pages (of 4 KiB), until this is called again.
     pub fn limit_pages(&mut self, pages: u32) -> Result<(), StorageError> {
         self.connection.pragma_update(None, "max_page_count", pages).map_err(explain)
     }
 
-    /// Reads everything and says whether it is sound.
+    /// Reads everything and checks that it is sound.
     pub fn check(&self) -> Result<(), StorageError> {
         check(&self.connection)
     }
@@ -161,12 +162,12 @@ impl Storage for Sqlite {
         writes::write_all(&transaction, batch).map_err(explain)?;
         let (database, number) = count_commit(&transaction).map_err(explain)?;
         transaction.commit().map_err(explain)?;
-        // Only now: what is said to be there is there.
+        // Only after the commit: the mark must not claim more than the file has.
         self.note(database, number)
     }
 
     fn look_up(&mut self, question: &Question) -> Result<Found, StorageError> {
-        // One transaction, so that all of it was true at the same moment.
+        // One transaction, so that all rows are of the same moment.
         let transaction = self.connection.transaction().map_err(explain)?;
         let found = queries::look_up(&transaction, question).map_err(explain)?;
         transaction.commit().map_err(explain)?;
@@ -174,7 +175,7 @@ impl Storage for Sqlite {
     }
 }
 
-/// The folder above it, and an empty file that only its owner may read: there are names in it.
+/// Creates the folder, and an empty file that only its owner may read: it contains names.
 fn prepare_file(path: &Path) -> Result<(), StorageError> {
     let failed = |error: io::Error| StorageError::Io(format!("{}: {error}", path.display()));
     path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
@@ -193,17 +194,17 @@ fn open_checked(
     let mut connection = connect(path, options, Purpose::Writing)?;
     schema::refuse_newer(&connection)?;
     check(&connection)?;
-    // Before anything is done with the log: what cannot be read of it now would be gone.
+    // Before the log is touched: unreadable parts of it would be gone.
     expected.map_or(Ok(()), |mark| compare(&connection, mark))?;
     settle(&mut connection, path, options)?;
     schema::migrate(&mut connection)?;
     Ok(connection)
 }
 
-/// Whether a database is as far as it was said to be. Another database in its place is taken as it is.
+/// Checks that a database is at least as new as its mark. Another database in its place is accepted as it is.
 fn compare(connection: &Connection, mark: &Mark) -> Result<(), StorageError> {
     match commits(connection) {
-        // One of an older version, or a new one.
+        // A database of an older version, or a new one.
         Err(StorageError::Other(_)) if mark.commits == 0 => Ok(()),
         Err(StorageError::Other(_)) => Err(StorageError::Corrupt(lost(mark, 0))),
         Ok((database, number)) if database == mark.database && number < mark.commits => {
@@ -218,7 +219,7 @@ fn lost(mark: &Mark, number: u64) -> String {
     format!("the last {lost} of {} batches that were written are not in it or its log", mark.commits)
 }
 
-/// What is wrong with a file that is not there or empty; `None` if nothing tells that there was more.
+/// What is wrong with a file that is missing or empty; `None` if there is no sign that it ever held data.
 fn missing(path: &Path, mark: Option<&Mark>) -> Option<String> {
     let length = |path: &Path| fs::metadata(path).map(|data| data.len());
     let what = match length(path) {
@@ -232,13 +233,13 @@ fn missing(path: &Path, mark: Option<&Mark>) -> Option<String> {
     (has_log || was_written || backup::is_any(path)).then(|| what.to_owned())
 }
 
-/// Which database this is, and how many batches were written to it.
+/// The id of this database, and the number of batches written to it.
 fn commits(connection: &Connection) -> Result<(DatabaseId, u64), StorageError> {
     let row = connection.query_row("SELECT database, number FROM commits", [], commit_row);
     row.map_err(explain)
 }
 
-/// Counts one more.
+/// Counts one more batch.
 fn count_commit(connection: &Connection) -> rusqlite::Result<(DatabaseId, u64)> {
     let sql = "UPDATE commits SET number = number + 1 RETURNING database, number";
     connection.prepare_cached(sql)?.query_row([], commit_row)
@@ -248,7 +249,8 @@ fn commit_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(DatabaseId, u64)> {
     Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
 }
 
-/// Has this connection count the rows of every table from now on, in memory: to count them all after each batch would take too long.
+/// Has this connection count the rows of every table in memory: counting all of them after each batch would take too
+/// long.
 fn count_rows(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection
@@ -275,7 +277,7 @@ fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Makes sure of the names in the folder of a file.
+/// Makes the names in the folder of a file durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
@@ -314,7 +316,7 @@ fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<
     set(connection, "journal_size_limit", &LOG_LIMIT_BYTES.to_string())
 }
 
-/// Sets a pragma, whether it answers or not.
+/// Sets a pragma, whether it returns a row or not.
 fn set(connection: &Connection, name: &str, value: &str) -> rusqlite::Result<()> {
     connection.pragma_update(None, name, value)
 }
@@ -327,14 +329,14 @@ fn check(connection: &Connection) -> Result<(), StorageError> {
     }
 }
 
-/// Makes sure of the write-ahead log, copies it into the database and empties it.
+/// Rewrites the write-ahead log, copies it into the database and empties it.
 ///
-/// A sync that failed, here or in a process before this one, may have left pages of the log in memory that the system takes
-/// for stored, so that no later sync would store them. What stands behind them would be lost with them, and what is copied from
-/// them would be half of a batch if the power failed then. So all of the log is written again before anything is done with
-/// it, and nothing is appended to it.
+/// A failed sync, here or in an earlier process, may have left pages of the log in memory that the system takes for
+/// stored, so that no later sync would store them. Everything behind them would be lost with them, and pages copied
+/// from them would be half of a batch if the power failed then. So the whole log is written again before anything else
+/// is done with it, and nothing is appended to it.
 fn settle(connection: &mut Connection, path: &Path, options: &SqliteOptions) -> Result<(), StorageError> {
-    // Nobody else appends to it or empties it meanwhile.
+    // No other connection may append to it or empty it meanwhile.
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
     let log = beside(path, "-wal");
@@ -351,7 +353,7 @@ fn settle(connection: &mut Connection, path: &Path, options: &SqliteOptions) -> 
     copy_on_close(connection, true).map_err(explain)
 }
 
-/// Whether the log is copied into the database when it is closed.
+/// Sets whether the log is copied into the database on close.
 fn copy_on_close(connection: &Connection, copies: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copies).map(drop)
 }
@@ -366,7 +368,7 @@ fn rewrite(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What an error of SQLite means for whoever has to go on. It names no value of a row.
+/// Classifies an error of SQLite for the caller. The text contains no value of a row.
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to `map_err`")]
 fn explain(error: rusqlite::Error) -> StorageError {
     let text = error.to_string();

@@ -1,50 +1,50 @@
-//! What the threads count, and what an operator sees of it.
+//! Counters of the database threads, and the statistics for an operator.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How it goes.
+/// Statistics of the players database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlayersStats {
     /// Writes in the queue.
     pub queue_depth: usize,
-    /// How many there is room for.
+    /// The capacity of the queue.
     pub queue_capacity: usize,
     /// Writes that wait on the tick thread because the queue was full.
     pub overflowing: usize,
     /// How many writes found the queue full. None of them was lost.
     pub overflows: u64,
-    /// How many writes took the place of an older one about the same, before that was written.
+    /// How many writes replaced an older one of the same key before it was written.
     pub coalesced: u64,
     /// How many transactions were written.
     pub flushes: u64,
-    /// How long the last one took.
+    /// How long the last transaction took.
     pub last_flush_us: u64,
-    /// How long the longest one took.
+    /// How long the longest transaction took.
     pub max_flush_us: u64,
-    /// Rows in the last one.
+    /// Rows in the last transaction.
     pub last_rows: u64,
-    /// Rows in all of them; [`mean_rows`](PlayersStats::mean_rows) is by flush.
+    /// Rows in all transactions; [`mean_rows`](PlayersStats::mean_rows) is per transaction.
     pub rows: u64,
     /// How often the database failed.
     pub errors: u64,
     /// How often one of the threads had to be restarted.
     pub restarts: u64,
-    /// Rows that made no sense and were replaced.
+    /// Senseless rows that were replaced.
     pub mended: u64,
-    /// How many backups were made, and when the last one, in seconds of Unix time (0: none).
+    /// How many backups were made.
     pub backups: u64,
-    /// See there.
+    /// When the last backup was made, in seconds of Unix time (0: none).
     pub last_backup_unix_s: u64,
 }
 
 impl PlayersStats {
-    /// Rows in a transaction, on average.
+    /// Rows per transaction, on average.
     pub fn mean_rows(&self) -> u64 {
         self.rows.checked_div(self.flushes).unwrap_or(0)
     }
 
-    /// What an operator should know, in plain words; `None` if all is well.
+    /// A warning for the operator; `None` if all is well.
     pub fn warning(&self) -> Option<String> {
         if self.overflowing > 0 {
             let PlayersStats { overflowing, .. } = self;
@@ -59,7 +59,7 @@ impl PlayersStats {
     }
 }
 
-/// The counters that threads share.
+/// The counters that the threads share.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub coalesced: AtomicU64,
@@ -89,7 +89,7 @@ impl Counters {
         counter.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// What the threads know; the rest is the tick thread's.
+    /// The threads' part of the statistics; the tick thread adds the rest.
     pub fn stats(&self) -> PlayersStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         PlayersStats {

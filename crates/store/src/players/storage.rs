@@ -1,25 +1,25 @@
-//! What is written to a database of players and what is asked of it, without saying which database.
+//! The interface of a players database: its writes and look-ups, for any implementation.
 
 use super::words::{Kept, PlaceId, PlayerId, TokenHash};
 
 /// A database of players.
 ///
-/// A write of it must not fail for what is in it: what cannot be written is tried again until it can. So no write
-/// needs another one to have come before. And a batch that was written twice means the same as one that was written
-/// once: after a failure nobody knows whether it was.
+/// A write must not fail because of its content: it is retried until it succeeds. So no write depends on an earlier
+/// one. And a batch that was written twice means the same as one that was written once: after a failure it is unknown
+/// whether it was.
 pub trait Storage: Send {
-    /// All of it, in this order, or nothing; durable when it returns `Ok`.
+    /// Writes the whole batch in this order, or nothing; durable when it returns `Ok`.
     fn write(&mut self, batch: &[Write]) -> Result<(), StorageError>;
 
-    /// Everything that is known for somebody who comes in.
+    /// Looks up everything about a joining player.
     fn look_up(&mut self, question: &Question) -> Result<Found, StorageError>;
 }
 
-/// Something to keep. Of each kind the newest wins for its key, which is what stands before the other fields.
+/// A write. Of each kind the newest wins for its key, which is made of the leading fields.
 #[allow(clippy::large_enum_variant, reason = "most writes are checkpoints, and those must not allocate")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// Where a player was in a room, by the game's own account.
+    /// Where a player was in a room, as the game wrote it.
     Checkpoint {
         /// The room.
         place: PlaceId,
@@ -27,20 +27,20 @@ pub enum Write {
         player: PlayerId,
         /// The player's seat.
         seat: u16,
-        /// When, in ticks of the room.
+        /// The tick of the room.
         tick: u32,
-        /// What the game wrote.
+        /// The game's data.
         kept: Kept,
-        /// When, by the wall clock.
+        /// The wall-clock time.
         unix_ms: u64,
     },
     /// A part of a room, such as something that was built.
     Part {
         /// The room.
         place: PlaceId,
-        /// Which part; the game's own number.
+        /// The game's own number of the part.
         key: u32,
-        /// What the game wrote; `None`: it is gone.
+        /// The game's data; `None`: the part is gone.
         kept: Option<Kept>,
     },
     /// A room.
@@ -49,20 +49,20 @@ pub enum Write {
         place: PlaceId,
         /// Its game.
         game: String,
-        /// Its code.
+        /// Its room code.
         code: String,
-        /// What it was begun with.
+        /// Its setup.
         setup: Vec<u8>,
         /// How many seats it has.
         seats: u16,
         /// The seed of its game.
         seed: u64,
-        /// Whether everybody may see that it is there.
+        /// Whether the public list may show it.
         listed: bool,
         /// When this was written.
         unix_ms: u64,
     },
-    /// A room is gone, with all of its parts and checkpoints.
+    /// A room is deleted, with all of its parts and checkpoints.
     Forget {
         /// The room.
         place: PlaceId,
@@ -71,28 +71,28 @@ pub enum Write {
     Player {
         /// The player.
         player: PlayerId,
-        /// What others call them.
+        /// The display name.
         name: String,
-        /// As whom an issuer knows them; `None` for a guest.
+        /// The player's id at an issuer; `None` for a guest.
         subject: Option<String>,
         /// When this was written.
         unix_ms: u64,
     },
-    /// A token that is good for a player, from now on: also if it was retired before.
+    /// A token of a player becomes valid, even if it was retired before.
     Token {
-        /// Of the token.
+        /// The hash of the token.
         hash: TokenHash,
-        /// Whose it is.
+        /// The player it belongs to.
         player: PlayerId,
-        /// When it is no longer good.
+        /// When it expires.
         expires_unix_s: u64,
     },
-    /// A token is no longer good.
+    /// A token is retired.
     Retire {
-        /// Of the token.
+        /// The hash of the token.
         hash: TokenHash,
     },
-    /// All tokens of a player are no longer good: kicked, signed out, revoked.
+    /// All tokens of a player are retired: kicked, signed out, revoked.
     RetireAll {
         /// The player.
         player: PlayerId,
@@ -101,142 +101,142 @@ pub enum Write {
     Profile {
         /// The player.
         player: PlayerId,
-        /// In this game.
+        /// The game.
         game: String,
-        /// Its id, see [`is_character`](super::is_character).
+        /// The character's id, see [`is_character`](super::is_character).
         character: String,
-        /// What the game wrote.
+        /// The game's data.
         kept: Kept,
         /// When this was written.
         unix_ms: u64,
     },
-    /// The character that a player plays.
+    /// The active character of a player.
     Active {
         /// The player.
         player: PlayerId,
-        /// In this game.
+        /// The game.
         game: String,
-        /// Its id.
+        /// The character's id.
         character: String,
     },
-    /// Rows of a player that make no sense are replaced. A [`PlayerWriter`](super::PlayerWriter) saves this by itself when a
-    /// look-up has found such rows: it is done with what is there by then.
+    /// Senseless rows of a player are replaced. A [`PlayerWriter`](super::PlayerWriter) saves this by itself when a
+    /// look-up has found such rows; it applies to the rows at the time of the write.
     Mend {
         /// The player.
         player: PlayerId,
-        /// In this game.
+        /// The game.
         game: String,
     },
 }
 
-/// What is asked when somebody comes in.
+/// A question about a joining player.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// The token they brought. It decides who they are.
+    /// The token of the client. It decides which player this is.
     pub token: Option<TokenHash>,
-    /// Who they are, if that is known without a token.
+    /// The player, if it is known without a token.
     pub player: Option<PlayerId>,
-    /// The game they want.
+    /// The game to join.
     pub game: String,
-    /// The room they want.
+    /// The code of the room to join.
     pub code: String,
-    /// Whether the room itself is to be found, with all of its parts.
+    /// Whether to look up the room itself, with all of its parts.
     pub with_place: bool,
-    /// By which tokens expire.
+    /// The time at which tokens are checked for expiry.
     pub now_unix_s: u64,
 }
 
-/// What is known. About a player nothing is said if a token was asked about that is not good.
+/// The result of a look-up. If the question has an invalid token, it contains nothing about a player.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Who they are.
+    /// The player.
     pub player: Option<Known>,
-    /// What has become of the token.
+    /// The state of the token.
     pub token: TokenState,
-    /// Where they were last in this room.
+    /// The player's last checkpoint in this room.
     pub checkpoint: Option<CheckpointRow>,
-    /// Their characters in this game, by id.
+    /// The player's characters in this game, by id.
     pub profiles: Vec<(String, Kept)>,
-    /// Which of them they play.
+    /// The active character.
     pub active: Option<String>,
-    /// The room, if it is kept.
+    /// The room, if it is stored.
     pub place: Option<PlaceRow>,
-    /// How many rows made no sense. What is here is as if they had been mended, which happens next.
+    /// How many rows made no sense. The result is as if they had been repaired already, which happens next.
     pub senseless: u32,
 }
 
-/// A player, as kept.
+/// A stored player.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Who.
+    /// The player's id.
     pub id: PlayerId,
-    /// What others call them; empty if that is not known.
+    /// The display name; empty if it is not known.
     pub name: String,
-    /// As whom an issuer knows them.
+    /// The player's id at an issuer.
     pub subject: Option<String>,
 }
 
-/// What has become of a token.
+/// The state of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenState {
-    /// There was none in the question.
+    /// The question had no token.
     #[default]
     None,
-    /// It says who somebody is.
+    /// It is valid.
     Good,
-    /// It was good for long enough.
+    /// It has expired.
     Expired,
-    /// It was taken back.
+    /// It was retired.
     Retired,
-    /// Nobody was given it, or that was long ago.
+    /// It was never issued, or so long ago that it was deleted.
     Unknown,
 }
 
-/// Where a player was in a room.
+/// A stored checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointRow {
     /// The seat.
     pub seat: u16,
-    /// When, in ticks of the room.
+    /// The tick of the room.
     pub tick: u32,
-    /// What the game wrote.
+    /// The game's data.
     pub kept: Kept,
-    /// When, by the wall clock.
+    /// The wall-clock time.
     pub unix_ms: u64,
 }
 
-/// A room, as kept.
+/// A stored room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceRow {
     /// The room.
     pub id: PlaceId,
-    /// What it was begun with.
+    /// Its setup.
     pub setup: Vec<u8>,
     /// How many seats it has.
     pub seats: u16,
     /// The seed of its game.
     pub seed: u64,
-    /// Whether everybody may see that it is there.
+    /// Whether the public list may show it.
     pub listed: bool,
     /// Its parts, by number.
     pub parts: Vec<(u32, Kept)>,
-    /// Who was on which seat, and when last.
+    /// The players with their seats and the time of their last checkpoints.
     pub checkpoints: Vec<(PlayerId, u16, u64)>,
 }
 
-/// Why a database did not do what it was asked. The text is for people.
+/// Why a database operation failed. The text is for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// Somebody else has it; it may work the next time.
+    /// Another program is using it; a retry may succeed.
     #[error("the database of players is in use by another program: {0}")]
     Busy(String),
-    /// There is no room.
+    /// The disk is full.
     #[error("there is no room for the database of players: {0}")]
     Full(String),
-    /// The disk fails. What was not acknowledged is in doubt, and the database has to be opened anew.
+    /// The disk fails. Unacknowledged writes are in doubt, and the database has to be opened anew.
     #[error("the disk fails under the database of players: {0}")]
     Io(String),
-    /// What is in the file is no longer a database.
+    /// The content of the file is no longer a database.
     #[error("the database of players is damaged: {0}")]
     Corrupt(String),
     /// It was written by a newer version of this program.
@@ -247,26 +247,26 @@ pub enum StorageError {
     Newer {
         /// The schema of the file.
         found: u32,
-        /// The newest schema that is known here.
+        /// The newest schema of this program.
         known: u32,
     },
-    /// Anything else.
+    /// Any other failure.
     #[error("the database of players fails: {0}")]
     Other(String),
 }
 
 impl StorageError {
-    /// Must the database be opened anew before it is used again?
+    /// Whether the database must be opened anew before it is used again.
     pub fn needs_reopening(&self) -> bool {
         !matches!(self, StorageError::Busy(_) | StorageError::Full(_))
     }
 }
 
-/// What a database is opened for. There is one for each at a time.
+/// The purpose of a connection. There is one for each at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// For the first time, or when it is in doubt what is in it: to be checked before it is used. Nobody else of this
-    /// process has it open.
+    /// The first connection, or one after doubt about the content: the database is checked before use. No other
+    /// connection of this process is open.
     Writing,
     /// For look-ups, after it was opened for writing.
     Reading,
@@ -274,9 +274,9 @@ pub enum Purpose {
 
 /// A database that was opened.
 pub struct Opened {
-    /// It.
+    /// The connection.
     pub storage: Box<dyn Storage>,
-    /// What somebody should know about it, in plain words: that it was damaged, and what is lost.
+    /// A text for the operator: that it was damaged, and what is lost.
     pub note: Option<String>,
 }
 
@@ -286,5 +286,5 @@ impl std::fmt::Debug for Opened {
     }
 }
 
-/// Opens a database, as often as needed, on the thread that uses it.
+/// Opens a database, repeatedly if needed, on the thread that uses it.
 pub type Opener = Box<dyn Fn(Purpose) -> Result<Opened, StorageError> + Send + Sync>;

@@ -1,4 +1,4 @@
-//! The words of the database: who, where, by which token, and what a game wrote about it.
+//! The value types of the players database: room ids, token hashes and game data.
 
 use std::fmt;
 
@@ -9,10 +9,11 @@ pub use sametick_wire::identity::{PlayerId, Token, TokenHash};
 /// The longest id of a character.
 pub const MAX_CHARACTER_BYTES: usize = 24;
 
-/// Keeps apart what is hashed for different purposes.
+/// Domain separation of the hash.
 const PLACE_CONTEXT: &str = "sametick 2026 place of a game";
 
-/// A room of a game, by its code. It has no build in it: a new build of a game finds its rooms again.
+/// The id of a room, derived from its game and code. It does not depend on the build: a new build of a game finds its
+/// rooms again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceId(pub u64);
 
@@ -23,21 +24,20 @@ impl PlaceId {
     }
 }
 
-/// What a game wrote about a player or a part of a room, to be read by the game only. Empty: nothing yet, the game's own
-/// beginning.
+/// Opaque data that a game wrote about a player or a part of a room. Empty: the game's own default.
 #[derive(Clone)]
 pub struct Kept {
     len: u16,
     bytes: [u8; MAX_KEPT],
 }
 
-/// More bytes than may be kept.
+/// The data is longer than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} bytes, but at most {MAX_KEPT} are kept")]
 pub struct TooLong(pub usize);
 
 impl Kept {
-    /// Takes a copy.
+    /// Copies the bytes, if they are not too long.
     pub fn new(bytes: &[u8]) -> Result<Kept, TooLong> {
         let mut kept = Kept::default();
         let room = kept.bytes.get_mut(..bytes.len()).ok_or(TooLong(bytes.len()))?;
@@ -80,7 +80,7 @@ impl fmt::Debug for Kept {
     }
 }
 
-/// Is this the id of a character: 1 to 24 of `a` to `z`, `0` to `9` and `-`?
+/// Whether this is the id of a character: 1 to 24 of `a` to `z`, `0` to `9` and `-`.
 pub fn is_character(id: &str) -> bool {
     let fits = (1..=MAX_CHARACTER_BYTES).contains(&id.len());
     fits && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_what_they_were() {
-        // Rows are found by these: they never change.
+    fn place_ids_never_change() {
+        // Rows are found by these ids: they never change.
         assert_eq!(PlaceId::of("arena", "lobby"), PlaceId::of("arena", "lobby"));
         assert_ne!(PlaceId::of("arena", "lobby"), PlaceId::of("aren", "alobby"));
         assert_eq!(format!("{:016x}", PlaceId::of("arena", "lobby").0), "05b64cb4fc66c517");

@@ -1,4 +1,4 @@
-//! Where the parts of a session lie: `sessions/{build}/{session-id}/save`, `…/log`, and `…/log.{first tick}`.
+//! The object keys of a session: `sessions/{build}/{session-id}/save`, `…/log`, and `…/log.{first tick}`.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use sametick_sim::{BuildId, Tick};
 
 use crate::log::MAX_PLACE_BYTES;
 
-/// What all keys of sessions begin with.
+/// The prefix of all session keys.
 pub const SESSIONS: &str = "sessions/";
 
-/// How a session is played: a session and a room of the same name are two.
+/// The mode of a session: a lockstep session and a room of the same name are different sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// In lockstep, through a relay.
@@ -18,7 +18,7 @@ pub enum Mode {
     Room,
 }
 
-/// Which session of which build: sessions of different builds never meet.
+/// The key of a session of a build: sessions of different builds never meet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionKey {
     build: BuildId,
@@ -26,7 +26,7 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// The session of this name that began then.
+    /// The key of the session of this name that began at this time.
     ///
     /// ```
     /// use sametick_sim::BuildId;
@@ -40,29 +40,29 @@ impl SessionKey {
         SessionKey::in_mode(build, Mode::Lockstep, name, started_unix_ms)
     }
 
-    /// The session of this name that began then, of either kind.
+    /// The key of the session of this name and mode that began at this time.
     pub fn in_mode(build: BuildId, mode: Mode, name: &str, started_unix_ms: u64) -> SessionKey {
         SessionKey { build, id: format!("{}{started_unix_ms}", beginning(mode, name)) }
     }
 
-    /// What the keys of all sessions of this name begin with, and perhaps those of some others.
+    /// The key prefix of all sessions of this name; other names may share it.
     pub fn prefix_of(build: BuildId, mode: Mode, name: &str) -> String {
         format!("{SESSIONS}{build}/{}", beginning(mode, name))
     }
 
-    /// When the session began, if it is one of this name. Different names may look the same here.
+    /// When the session began, if it is one of this name. Different names may have the same id.
     pub fn started_unix_ms(&self, mode: Mode, name: &str) -> Option<u64> {
         let number = self.id.strip_prefix(&beginning(mode, name))?;
         number.bytes().all(|digit| digit.is_ascii_digit()).then(|| number.parse().ok())?
     }
 
-    /// The session with this id, if it is one.
+    /// The key of the session with this id, if it is a valid one.
     pub fn from_id(build: BuildId, id: &str) -> Option<SessionKey> {
         let fine = !id.is_empty() && id.chars().all(|letter| is_letter(letter) || letter == '_');
         fine.then(|| SessionKey { build, id: id.to_owned() })
     }
 
-    /// The session that a key belongs to, and the name of the object in it.
+    /// The session of an object key, and the name of the object in it.
     pub fn of_object(key: &str) -> Option<(SessionKey, &str)> {
         let (build, rest) = key.strip_prefix(SESSIONS)?.split_once('/')?;
         let (id, object) = rest.split_once('/')?;
@@ -80,7 +80,7 @@ impl SessionKey {
         &self.id
     }
 
-    /// What the keys of all its objects begin with.
+    /// The prefix of the keys of all its objects.
     pub fn prefix(&self) -> String {
         format!("{self}/")
     }
@@ -95,7 +95,7 @@ impl SessionKey {
         format!("{self}/log")
     }
 
-    /// The key of a segment of its log. A number other than 0 is for a segment whose key was taken by something else.
+    /// The key of a segment of its log. A number other than 0 is for a segment whose key was taken by another object.
     pub fn segment(&self, first: Tick, number: u16) -> String {
         match number {
             0 => format!("{self}/log.{}", first.0),
@@ -110,7 +110,7 @@ impl fmt::Display for SessionKey {
     }
 }
 
-/// What the ids of all sessions of a name begin with.
+/// The prefix of the ids of all sessions of a name.
 fn beginning(mode: Mode, name: &str) -> String {
     let allowed = |letter: char| if is_letter(letter) { letter } else { '_' };
     let name: String = name.chars().map(allowed).take(MAX_PLACE_BYTES).collect();

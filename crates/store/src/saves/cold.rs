@@ -1,11 +1,12 @@
-//! The log of a session on a store: it grows there where objects can be appended to, and lies in segments where they cannot.
+//! The cold log: a session's log in an object store. It is appended to where the store can append, and otherwise split
+//! into segments.
 //!
 //! ```text
 //! segment ── put, if its key is free ──► manifest ── put, if it still is the one that was read ──► there
 //! ```
 //!
-//! A crash between the two leaves a segment that no manifest names. Whoever appends the same bytes again finds it and takes it;
-//! whoever appends others leaves it alone and takes the next number.
+//! A crash between the two leaves a segment that no manifest names. An uploader that appends the same bytes again finds
+//! it and reuses it; one that appends others leaves it alone and takes the next number.
 
 use sametick_sim::Tick;
 use sametick_sim::record::{Record, TickInputs};
@@ -22,15 +23,16 @@ const MAX_NUMBERS: u16 = 1_000;
 /// How much of a log is read at once.
 const STRETCH: u64 = 8 << 20;
 
-/// A stretch of a log that is to be appended: bytes of the local file, whole frames.
+/// A piece of a log to append: whole frames of the local file.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     /// Where it begins in the local file.
     pub at: u64,
-    /// Whether a log of its own begins here though another is there: a session that goes on without the file it had. Only for who
-    /// has seen that the two do [not agree](ColdLog::agrees_with), and not where objects are appended to.
+    /// Whether a log of its own begins here though another exists: a session that goes on without its earlier file.
+    /// Only for callers that have checked that the two do [not agree](ColdLog::agrees_with), and not where objects are
+    /// appended to.
     pub anew: bool,
-    /// The first tick that was closed in it.
+    /// The first tick closed in it.
     pub first: Tick,
     /// How many ticks were closed in it.
     pub ticks: u32,
@@ -41,30 +43,30 @@ pub struct Piece<'a> {
 /// Why a log was not appended to, or not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ColdError {
-    /// The store does not work, or not now, or did and we were not told: the same again is right.
+    /// The store fails, or the answer was lost: retrying the same piece is right.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log on the store ends elsewhere: what is to be appended begins after these bytes, if those are the same.
+    /// The log in the store ends elsewhere: the next piece begins after these bytes, if they are the same.
     #[error("the log on the store has {bytes} bytes, and the piece does not begin there")]
     Elsewhere {
-        /// How many bytes of the last log there are.
+        /// How many bytes of the last log are in the store.
         bytes: u64,
     },
-    /// What has the key of the log is neither a log nor a manifest.
+    /// The object at the key of the log is neither a log nor a manifest.
     #[error("the log on the store cannot be read: {0}")]
     Manifest(#[from] BadManifest),
     /// The piece is empty or too large, or there are too many.
     #[error(transparent)]
     Unfit(#[from] Unfit),
-    /// A segment that the manifest names is not there, or is not what it was.
+    /// A segment that the manifest names is missing or changed.
     #[error("{key} is {what}")]
     Segment {
         /// Its key.
         key: String,
-        /// What is wrong.
+        /// What is wrong with it.
         what: &'static str,
     },
-    /// A log is no log.
+    /// A file is not a log.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// A log cannot be read to its end.
@@ -80,7 +82,7 @@ pub enum ColdError {
     },
 }
 
-/// The log of a session on a store.
+/// The log of a session in an object store.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdLog<'a> {
     store: &'a dyn ObjectStore,
@@ -88,13 +90,13 @@ pub struct ColdLog<'a> {
 }
 
 impl<'a> ColdLog<'a> {
-    /// Of this session, on this store. Nothing is asked of it yet.
+    /// The log of this session in this store. Sends no request yet.
     pub fn new(store: &'a dyn ObjectStore, key: &'a SessionKey) -> ColdLog<'a> {
         ColdLog { store, key }
     }
 
-    /// How many bytes of its last log the store has: where the next piece begins. The caller knows whether its own file begins
-    /// with the same: see [`agrees_with`](ColdLog::agrees_with).
+    /// How many bytes of its last log the store has: the next piece begins there. The caller has to know whether its
+    /// own file begins with the same bytes: see [`agrees_with`](ColdLog::agrees_with).
     pub async fn bytes(&self) -> Result<u64, ColdError> {
         if self.store.can_append() {
             return self.bytes_of_file().await;
@@ -102,7 +104,7 @@ impl<'a> ColdLog<'a> {
         Ok(self.manifest().await?.0.bytes_of_last())
     }
 
-    /// Whether what is on the store is the beginning of this file, so that it can go on with it.
+    /// Whether the log in the store is the beginning of this file, so that it can be continued.
     pub async fn agrees_with(&self, local: &[u8]) -> Result<bool, ColdError> {
         if self.store.can_append() {
             let there = self.read_file().await?.unwrap_or_default();
@@ -111,8 +113,8 @@ impl<'a> ColdLog<'a> {
         Ok(is_beginning(&self.manifest().await?.0, local))
     }
 
-    /// Appends a piece. If that fails with [`ColdError::Store`], it may have been done: the same again is right, and does
-    /// nothing twice.
+    /// Appends a piece. If that fails with [`ColdError::Store`], it may have been done: a retry is right, and is
+    /// idempotent.
     pub async fn append(&self, piece: Piece<'_>) -> Result<(), ColdError> {
         if piece.bytes.is_empty() || piece.bytes.len() > MAX_SEGMENT_BYTES {
             return Err(Unfit.into());
@@ -145,7 +147,7 @@ impl<'a> ColdLog<'a> {
         }
     }
 
-    /// The manifest was not put, as far as is known.
+    /// Reads the manifest again after a put that seems to have failed.
     async fn look_again(
         &self,
         piece: &Piece<'_>,
@@ -162,7 +164,7 @@ impl<'a> ColdLog<'a> {
         }
     }
 
-    /// Makes sure that an object has these bytes. Returns which of those that are named after its first tick.
+    /// Makes sure that an object has these bytes. Returns its number among those named after its first tick.
     async fn put_segment(&self, piece: &Piece<'_>) -> Result<u16, ColdError> {
         for number in 0..MAX_NUMBERS {
             let key = self.key.segment(piece.first, number);
@@ -186,7 +188,7 @@ impl<'a> ColdLog<'a> {
         }
     }
 
-    /// The last tick it has; nothing if there is none here.
+    /// The last tick in the store; `None` if there is no log.
     pub async fn last_tick(&self) -> Result<Option<Tick>, ColdError> {
         if self.store.can_append() {
             let Some(file) = self.read_file().await? else { return Ok(None) };
@@ -197,7 +199,7 @@ impl<'a> ColdLog<'a> {
         Ok(last.map(|last| Tick((last.first.0 + last.ticks).saturating_sub(1))))
     }
 
-    /// Reads everything; nothing if the session has no log here.
+    /// Reads everything; `None` if the session has no log in the store.
     pub async fn read(&self) -> Result<Option<ColdFiles>, ColdError> {
         let Some(first) = self.store.get_range(&self.key.log(), 0..LOG_MAGIC.len() as u64).await? else {
             return Ok(None);
@@ -234,7 +236,7 @@ impl<'a> ColdLog<'a> {
         Ok(listed.iter().find(|listed| listed.key == key).map_or(0, |listed| listed.bytes))
     }
 
-    /// A log that is one object.
+    /// Reads a log that is one object.
     async fn read_file(&self) -> Result<Option<Vec<u8>>, ColdError> {
         let mut file = Vec::new();
         loop {
@@ -271,7 +273,7 @@ fn names(manifest: &Manifest, piece: &Piece<'_>) -> bool {
     })
 }
 
-/// Whether the last log is how this file begins.
+/// Whether this file begins with the last log.
 fn is_beginning(manifest: &Manifest, local: &[u8]) -> bool {
     let mut rest = local;
     manifest.logs().last().unwrap_or_default().iter().all(|segment| {
@@ -281,16 +283,16 @@ fn is_beginning(manifest: &Manifest, local: &[u8]) -> bool {
     })
 }
 
-/// The logs of a session, in order. As a rule that is one. There are more if the session went on without the file it had: what a
-/// log has from the first tick of a later one on is void.
+/// The logs of a session, in order. As a rule there is one. There are more if the session went on without its earlier
+/// file: the ticks of a log from the first tick of a later one on are void.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColdFiles {
-    /// Each is what a local log was: [`LogReader::open`] reads it.
+    /// Each is a former local log: [`LogReader::open`] reads it.
     pub files: Vec<Vec<u8>>,
 }
 
 impl ColdFiles {
-    /// Goes through every tick that holds, from this one on. That ticks are missing between two logs is an error.
+    /// Calls `each` with every valid tick from this one on. Missing ticks between two logs are an error.
     pub fn for_each_tick(&self, from: Tick, mut each: impl FnMut(&TickInputs)) -> Result<(), ColdError> {
         let mut readers = Vec::new();
         for file in &self.files {
@@ -313,9 +315,9 @@ impl ColdFiles {
         Ok(())
     }
 
-    /// One log of all of them, for whoever reads one. It begins with the first log after which nothing is missing: what is before a
-    /// gap, or was played by others than those the next log begins with, is not in it, and its header says so by its first tick.
-    /// Nothing if there is no log.
+    /// Joins all of them into one log. It begins with the first log after which nothing is missing: logs before a gap,
+    /// or with other seats taken at the end than the next log begins with, are left out, and the header says so by its
+    /// first tick. `None` if there is no log.
     pub fn joined(self) -> Result<Option<Vec<u8>>, ColdError> {
         let mut files = self.files.into_iter();
         let Some(mut log) = files.next() else { return Ok(None) };
@@ -326,7 +328,7 @@ impl ColdFiles {
     }
 }
 
-/// A log with another one at its end, by a rewind if that begins before it; nothing if the two do not fit.
+/// Appends one log to another, by a rewind if it begins before the end; `None` if the two do not fit.
 fn append_log(log: &[u8], next: &[u8]) -> Result<Option<Vec<u8>>, ColdError> {
     let (mut before, mut after) = (LogReader::open(log)?, LogReader::open(next)?);
     let (tail, first) = (before.tail(), after.header().first_tick);

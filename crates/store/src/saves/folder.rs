@@ -1,8 +1,9 @@
-//! A store that is a folder: several processes may use it at once, and any of them may be killed at any time.
+//! An object store in a folder: several processes may use it at once, and any of them may be killed at any time.
 //!
-//! An object is written under another name in its own folder, synced, and renamed under a lock that is held only while what is
-//! there is compared and replaced. The system lets go of a lock when its holder is gone, however that happened. The other name is
-//! locked as well for as long as somebody writes it: one that is not is left over, and cleared by whoever writes there next.
+//! An object is written to a temporary file in its own folder, synced, and renamed under a lock that is held only while
+//! the old object is compared and replaced. The system releases a lock when its holder dies. The temporary file is
+//! locked as well while it is written: an unlocked one is left over from a crash, and the next writer in its folder
+//! removes it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,35 +22,35 @@ use super::object_store::{
 };
 use crate::save::{MAX_PREFIX_BYTES, SaveInfo};
 
-/// Who replaces or deletes something below the root holds this.
+/// Held while something below the root is replaced or deleted.
 const LOCK: &str = ".lock";
 
-/// How the names of unfinished objects end. They begin with a dot: no object does.
+/// The suffix of temporary files. They begin with a dot: no object does.
 const UNFINISHED: &str = ".unfinished";
 
 /// How much of a file is read at once.
 const STRETCH: usize = 64 * 1024;
 
-/// No part of a file.
+/// An empty range of a file.
 const NOTHING: Range<u64> = 0..0;
 
-/// A folder of the operating system. It answers at once, which is to say that it waits for the disk: see
+/// An object store in a folder of the operating system. It blocks on the disk and is then ready at once: see
 /// [`at_once`](super::at_once).
 #[derive(Debug)]
 pub struct FolderStore {
     root: PathBuf,
-    /// So that two threads of a process write under different names.
+    /// So that two threads of a process use different temporary files.
     written: AtomicU64,
 }
 
-/// Something went wrong with a file.
+/// Describes a failed file operation.
 fn trouble(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let what = format!("cannot {doing} {}", path.display());
     move |error| StoreError(format!("{what}: {error}"))
 }
 
 impl FolderStore {
-    /// The store in this folder, which is made if it is not there.
+    /// Opens the store in this folder, which is created if missing.
     pub fn open(root: impl Into<PathBuf>) -> Result<FolderStore, StoreError> {
         let root = root.into();
         fs::create_dir_all(&root).map_err(trouble("make the folder", &root))?;
@@ -80,7 +81,7 @@ impl FolderStore {
         let unfinished = self.write_unfinished(&path, bytes).map_err(PutError::Failing)?;
         let put = self.replace(&path, &unfinished, condition);
         if put.is_err() {
-            // It may already have its new name: then there is nothing to remove.
+            // After a rename there is nothing to remove.
             let _ = fs::remove_file(&unfinished.path);
         }
         put.map(|()| version_of(bytes))
@@ -96,7 +97,7 @@ impl FolderStore {
         Ok(unfinished)
     }
 
-    /// An empty file beside `path`, locked before anybody can take it for a left-over.
+    /// Creates an empty temporary file beside `path`, locked before another process can take it for a left-over.
     fn begin_unfinished(&self, path: &Path) -> Result<Unfinished, StoreError> {
         let lock = self.lock()?;
         let folder = path.parent().unwrap_or(&self.root);
@@ -125,7 +126,7 @@ impl FolderStore {
         let renamed = fs::rename(&unfinished.path, path).map_err(trouble("replace", path));
         renamed.map_err(PutError::Failing)?;
         let folder = path.parent().unwrap_or(&self.root);
-        // Its new name is there, and may be gone after a loss of power.
+        // The new name exists, and may be gone after a power failure.
         sync_folder(folder).map_err(trouble("sync", folder)).map_err(PutError::MaybeDone)?;
         drop(lock);
         Ok(())
@@ -155,7 +156,7 @@ impl FolderStore {
         let appended = file.write_all(missing).and_then(|()| file.sync_all());
         let appended = appended.and_then(|()| if at == 0 { sync_folder(folder) } else { Ok(()) });
         if appended.is_err() {
-            // Whatever was written of it is compared by the next try. A full disk is better off without it.
+            // The next try compares the part that was written. A full disk is better off without it.
             let _ = file.set_len(len);
         }
         appended.map_err(failed("append to"))?;
@@ -163,7 +164,7 @@ impl FolderStore {
     }
 
     fn list_now(&self, prefix: &str) -> Result<Vec<Listed>, StoreError> {
-        // Everything below the last folder that the prefix names.
+        // Everything below the last folder in the prefix.
         let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
         let folder = if folder.is_empty() { self.root.clone() } else { self.path(folder)? };
         let mut all = Vec::new();
@@ -182,7 +183,7 @@ impl FolderStore {
         let mut folder = path.parent().unwrap_or(&self.root);
         sync_folder(folder).map_err(trouble("sync", folder))?;
         let _ = clear_left_overs(folder);
-        // Folders that hold something stay.
+        // Folders that are not empty stay.
         while folder != self.root && fs::remove_dir(folder).is_ok() {
             folder = folder.parent().unwrap_or(&self.root);
         }
@@ -190,13 +191,13 @@ impl FolderStore {
     }
 }
 
-/// An object that does not have its name yet, and the lock that says that somebody is at it.
+/// A temporary file, and the lock that shows that it is being written.
 struct Unfinished {
     path: PathBuf,
     file: File,
 }
 
-/// The version of a content that is read in stretches: a hash of their hashes.
+/// The version of an object that is read in stretches: a hash of their hashes.
 struct Versioning {
     len: u64,
     hash: StateHash,
@@ -225,7 +226,7 @@ fn version_of(bytes: &[u8]) -> Version {
     versioning.version()
 }
 
-/// A part of a file, and the version of all of it; nothing if there is none.
+/// Reads a part of a file, and the version of the whole; `None` if there is no file.
 fn read_part(path: &Path, range: &Range<u64>) -> Result<Option<Content>, StoreError> {
     match File::open(path).and_then(|file| read_stretches(file, range)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -253,7 +254,7 @@ fn read_stretches(mut file: File, range: &Range<u64>) -> io::Result<Content> {
     }
 }
 
-/// Makes a folder and those above it, each durable before what is in it.
+/// Creates a folder and its parents, each durable before its content.
 fn make_folders(root: &Path, folder: &Path) -> io::Result<()> {
     if folder == root || folder.is_dir() {
         return Ok(());
@@ -267,7 +268,7 @@ fn make_folders(root: &Path, folder: &Path) -> io::Result<()> {
     sync_folder(above)
 }
 
-/// Removes what those have left who were killed while they wrote. The caller holds the lock of the store.
+/// Removes the temporary files of processes that were killed while writing. The caller holds the lock of the store.
 fn clear_left_overs(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -276,7 +277,7 @@ fn clear_left_overs(folder: &Path) -> io::Result<()> {
         if !(name.starts_with('.') && name.ends_with(UNFINISHED)) {
             continue;
         }
-        // Whoever writes it holds its lock, or has just given it its name.
+        // A live writer holds the lock of the file, or has just renamed it.
         match File::open(entry.path()).map(|file| file.try_lock()) {
             Ok(Ok(())) => fs::remove_file(entry.path())?,
             Ok(Err(TryLockError::WouldBlock)) => {}
@@ -288,7 +289,8 @@ fn clear_left_overs(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What of `bytes` is still to be appended to a file of `len` bytes, if they begin at `at`; nothing if something else is there.
+/// The part of `bytes` still to be appended to a file of `len` bytes, if they begin at `at`; `None` if the file differs
+/// there.
 fn missing_of<'a>(file: &mut File, len: u64, at: u64, bytes: &'a [u8]) -> io::Result<Option<&'a [u8]>> {
     let Some(there) = len.checked_sub(at).and_then(|there| usize::try_from(there).ok()) else {
         return Ok(None);
@@ -310,7 +312,7 @@ fn list_folder(root: &Path, folder: &Path, all: &mut Vec<Listed>) -> io::Result<
         let path = entry.path();
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         let about = match entry.metadata() {
-            // Somebody was quicker.
+            // Another process was quicker.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             about => about?,
         };

@@ -1,4 +1,4 @@
-//! What the log of a session is made of where objects cannot be appended to: segments, in the order in which they were written.
+//! The manifest of a cold log without append: its segments, in the order in which they were written.
 //!
 //! ```text
 //! manifest: "sametick-cold" version:u16 segments crc:u32     (all little-endian)
@@ -24,10 +24,11 @@ const FRONT_LEN: usize = MAGIC.len() + 2;
 
 const CRC_LEN: usize = 4;
 
-/// A stretch of a log that lies in an object of its own.
+/// A part of a log in an object of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// The first tick that was closed in it. It may be before the end of the segment before: a relay that has crashed goes back.
+    /// The first tick closed in it. It may be before the end of the previous segment: a relay that has crashed goes
+    /// back.
     pub first: Tick,
     /// How many ticks were closed in it.
     pub ticks: u32,
@@ -35,9 +36,9 @@ pub struct Segment {
     pub bytes: u32,
     /// The CRC-32C of its bytes.
     pub crc: u32,
-    /// Which object of those that are named after its first tick: 0, unless that was taken.
+    /// Its number among the objects named after its first tick: 0, unless that was taken.
     pub number: u16,
-    /// Whether a log with a header of its own begins here. Otherwise its bytes go on from those of the segment before.
+    /// Whether a log with a header of its own begins here. Otherwise its bytes continue the previous segment.
     pub begins: bool,
 }
 
@@ -54,33 +55,33 @@ pub struct Manifest {
     segments: Vec<Segment>,
 }
 
-/// Why bytes are not a manifest.
+/// Why bytes are not a valid manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadManifest {
-    /// They are something else.
+    /// They are another format.
     #[error("not the manifest of a log: it does not begin with \"sametick-cold\"")]
     NotAManifest,
-    /// They were made by another version.
+    /// They have another version of the format.
     #[error("a manifest of format version {found}; this build reads version {MANIFEST_VERSION}")]
     Version {
-        /// The version they say.
+        /// The version they state.
         found: u16,
     },
     /// The end is missing.
     #[error("the manifest is cut off after {found} bytes")]
     Cut {
-        /// How many there are.
+        /// The number of bytes.
         found: usize,
     },
     /// They are not the bytes that were written.
     #[error("the manifest is damaged: its checksum is wrong")]
     Damaged,
-    /// The checksum is right, but no writer of ours has written it.
+    /// The checksum is right, but no writer writes such a manifest.
     #[error("the manifest makes no sense")]
     Nonsense,
 }
 
-/// A segment that cannot be the next one.
+/// The segment cannot be the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this segment cannot come next: the first begins a log, each has 1 to {MAX_SEGMENT_BYTES} bytes, and there are at most {MAX_SEGMENTS}"
@@ -102,22 +103,22 @@ impl Manifest {
         fits.then_some(()).ok_or(Unfit)
     }
 
-    /// The segments of each log, in order: more than one if a session has gone on without the files it had.
+    /// The segments of each log, in order: more than one if a session has gone on without its earlier files.
     pub fn logs(&self) -> impl Iterator<Item = &[Segment]> {
         self.segments.chunk_by(|_, next| !next.begins)
     }
 
-    /// How many bytes of the last log there are.
+    /// The length of the last log in bytes.
     pub fn bytes_of_last(&self) -> u64 {
         self.logs().last().unwrap_or_default().iter().map(|segment| u64::from(segment.bytes)).sum()
     }
 
-    /// How many bytes there are in all.
+    /// The total length in bytes.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.bytes)).sum()
     }
 
-    /// The bytes to keep.
+    /// Encodes the manifest.
     pub fn to_bytes(&self) -> Vec<u8> {
         let segments = to_canonical(&self.segments).expect("numbers have canonical bytes");
         let mut out = Vec::with_capacity(FRONT_LEN + segments.len() + CRC_LEN);
@@ -129,7 +130,7 @@ impl Manifest {
         out
     }
 
-    /// Reads a manifest, and nothing else.
+    /// Reads a manifest, and nothing after it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Manifest, BadManifest> {
         let magic = bytes.get(..MAGIC.len().min(bytes.len())).unwrap_or_default();
         if !MAGIC.starts_with(magic) {
@@ -154,7 +155,7 @@ impl Manifest {
             return Err(BadManifest::Nonsense);
         }
         let manifest = Manifest { segments };
-        // Bytes that we would write otherwise are not ours.
+        // Bytes that this writer would encode differently are refused.
         if manifest.to_bytes() == bytes { Ok(manifest) } else { Err(BadManifest::Nonsense) }
     }
 }

@@ -1,4 +1,4 @@
-//! A store in memory whose faults are decided by a seed, and which remembers everything that was ever done to it.
+//! An object store in memory with seeded faults and a full history, for tests.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use super::object_store::{
     Condition, Content, Listed, ObjectStore, Pending, PutError, StoreError, Tag, Version,
 };
 
-/// How often what goes wrong, of 1,000 times.
+/// How often each fault happens, of 1,000 operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Nothing is done, and that is said.
+    /// Nothing is done, and an error is returned.
     pub trouble: u64,
-    /// A put is refused though its condition holds, as S3 does when two meet.
+    /// A put is refused though its condition holds, as S3 does when two puts collide.
     pub conflict: u64,
     /// A put is done, and the answer is lost.
     pub lost_reply: u64,
@@ -24,22 +24,22 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Everything goes wrong, each this often of 1,000 times.
+    /// Every fault, each this often of 1,000 operations.
     pub fn all(often: u64) -> Faults {
         Faults { trouble: often, conflict: often, lost_reply: often, late: often }
     }
 }
 
-/// What was done to an object.
+/// A change of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Its key.
     pub key: String,
-    /// What it has been since; nothing if it was deleted.
+    /// Its content since then; `None` if it was deleted.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// A store in memory, for tests and the simulator. It answers at once: see [`at_once`](super::at_once).
+/// An object store in memory, for tests and the simulator. It is ready at once: see [`at_once`](super::at_once).
 #[derive(Debug)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
@@ -71,12 +71,12 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store on which nothing goes wrong.
+    /// An empty store without faults.
     pub fn new() -> MemoryStore {
         MemoryStore::with_faults(0, Faults::default())
     }
 
-    /// An empty store on which this goes wrong.
+    /// An empty store with these faults.
     pub fn with_faults(seed: u64, faults: Faults) -> MemoryStore {
         let inner = Inner {
             objects: BTreeMap::new(),
@@ -90,19 +90,19 @@ impl MemoryStore {
         MemoryStore { inner: Mutex::new(inner) }
     }
 
-    /// From now on this goes wrong. What is still to be done late is done.
+    /// Changes the faults. Delayed puts are done now.
     pub fn set_faults(&self, faults: Faults) {
         let mut inner = self.lock();
         inner.faults = faults;
         while inner.do_one_late() {}
     }
 
-    /// What its clock says from now on.
+    /// Sets the store's clock.
     pub fn set_unix_ms(&self, unix_ms: u64) {
         self.lock().unix_ms = unix_ms;
     }
 
-    /// Everything that was done, in order.
+    /// All changes, in order.
     pub fn history(&self) -> Vec<Commit> {
         self.lock().history.clone()
     }

@@ -1,4 +1,4 @@
-//! Where a store is, as people write it: the path of a folder, or `s3://bucket/prefix?endpoint=…&region=…`.
+//! The location of a store as a setting: the path of a folder, or `s3://bucket/prefix?endpoint=…&region=…`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::folder::FolderStore;
 use super::object_store::{ObjectStore, StoreError};
 
-/// What a place in storage that speaks S3 begins with.
+/// The scheme of S3-compatible storage.
 const S3_SCHEME: &str = "s3://";
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A folder.
@@ -19,51 +19,51 @@ pub enum Place {
     S3(S3Place),
 }
 
-/// A bucket in storage that speaks S3. Credentials are no part of it: they come from the environment.
+/// A bucket in S3-compatible storage. Credentials are not part of it: they come from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Place {
     /// The name of the bucket.
     pub bucket: String,
-    /// What all keys begin with, without a slash at either end; may be empty.
+    /// The prefix of all keys, without a slash at either end; may be empty.
     pub prefix: String,
-    /// Where the storage is; Amazon's own if there is none.
+    /// The address of the storage; Amazon's own if there is none.
     pub endpoint: Option<String>,
-    /// The region; `us-east-1` if neither this nor the environment says one.
+    /// The region; `us-east-1` if neither this nor the environment names one.
     pub region: Option<String>,
-    /// Whether the bucket is a part of the path, or else of the name of the host.
+    /// Whether the bucket is part of the path; otherwise it is part of the host name.
     pub path_style: bool,
 }
 
-/// What cannot be a place.
+/// Why a text is not a location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlace {
-    /// There is nothing.
+    /// It is empty.
     #[error("a place for saves is a folder, or s3://bucket/prefix?endpoint=…&region=…; this is empty")]
     Empty,
-    /// It begins as something we do not know.
+    /// It has an unknown scheme.
     #[error("{0:?} is no place for saves: they are kept in a folder or at s3://bucket/prefix")]
     Scheme(String),
-    /// The bucket has no name, or none that a bucket can have.
+    /// The bucket's name is missing or invalid.
     #[error("{0:?} is no name of a bucket: those have 3 to 63 of a-z, 0-9, '-', '.' and '_'")]
     Bucket(String),
-    /// The prefix would not come back as it was written.
+    /// The prefix would not be listed as it was written.
     #[error(
         "{0:?} is no prefix for keys: its parts have A-Z, a-z, 0-9, '-', '_' and '.', and are not '.' or '..'"
     )]
     Prefix(String),
-    /// Where the storage is cannot be.
+    /// The endpoint is invalid.
     #[error("{0:?} is no endpoint: it begins with https:// or http:// and names a host")]
     Endpoint(String),
-    /// Something else.
+    /// A parameter is unknown.
     #[error("{0:?} says nothing about a place: known are endpoint=…, region=…, style=path and style=host")]
     Setting(String),
-    /// Half a percent sign.
+    /// A percent sign is not followed by two hexadecimal digits.
     #[error("{0:?} has a % that is not followed by two hexadecimal digits")]
     Percent(String),
 }
 
 impl Place {
-    /// Reads a place.
+    /// Parses a location.
     ///
     /// ```
     /// use sametick_store::saves::Place;
@@ -85,7 +85,7 @@ impl Place {
         }
     }
 
-    /// The store that is there.
+    /// Opens the store.
     pub fn open(&self) -> Result<Arc<dyn ObjectStore>, StoreError> {
         match self {
             Place::Folder(path) => {
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-/// As it is read.
+/// The text that [`parse`](Place::parse) reads.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match self {
@@ -121,7 +121,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What would mean something else in a setting is written as its number.
+/// Percent-encodes characters with a special meaning.
 fn escaped(text: &str) -> String {
     let letter = |letter: char| match letter {
         '%' | '&' | '#' => format!("%{:02X}", u32::from(letter)),
@@ -172,7 +172,7 @@ fn is_plain(part: &str) -> bool {
 
 fn is_endpoint(text: &str) -> bool {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    // Somebody's password has no place in it.
+    // A password must not be part of the endpoint.
     host.is_some_and(|host| {
         !host.is_empty() && !host.starts_with('/') && !host.contains(['@', ' ', '?', '#'])
     })

@@ -1,7 +1,7 @@
-//! A store in storage that speaks S3.
+//! An object store in S3-compatible storage.
 //!
-//! The library's own retries are off: one that hides a lost answer would turn our own write into somebody else's. Every request
-//! has one limit of time, and what comes after it is decided by whoever asked.
+//! The library's own retries are off: a retry that hides a lost answer would make our own write look like one of
+//! another process. Every request has one time limit, and the caller decides what comes after it.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -20,33 +20,33 @@ use super::object_store::{
 };
 use super::place::S3Place;
 
-/// The name of the tick among what S3 keeps beside an object.
+/// The name of the tick in the metadata of an S3 object.
 const TICK: &str = "sametick-tick";
 
-/// How long to wait for a connection: what is farther away than this is down.
+/// How long to wait for a connection: a slower store counts as down.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long a request takes at most: the largest save through a thin line.
+/// The longest time of a request: the largest save over a slow line.
 const REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a machine is asked for when the environment names no credentials: a role of its own.
+/// The instance metadata paths that are asked for credentials when the environment names none.
 const MACHINE_ROLE: [&str; 2] = ["/latest/api/token", "/latest/meta-data/iam"];
 
-/// Longer answers are cut before they are told to people.
+/// Longer error texts are cut.
 const MAX_TROUBLE_LETTERS: usize = 400;
 
-/// How to come to storage that speaks S3.
+/// How to connect to S3-compatible storage.
 #[derive(Clone, Debug)]
 pub struct S3Options {
-    /// Where it is.
+    /// The location of the bucket.
     pub place: S3Place,
-    /// Who asks; otherwise what the environment says (`AWS_ACCESS_KEY_ID` and so on).
+    /// The credentials; otherwise those of the environment (`AWS_ACCESS_KEY_ID` and so on).
     pub credentials: Option<S3Credentials>,
-    /// How long a request may take.
+    /// The time limit of a request.
     pub request_limit: Duration,
 }
 
-/// Who asks. It is not shown when it is printed.
+/// Credentials. `Debug` does not show them.
 #[derive(Clone)]
 pub struct S3Credentials {
     /// The id of the key.
@@ -62,13 +62,13 @@ impl std::fmt::Debug for S3Credentials {
 }
 
 impl S3Options {
-    /// This place, with credentials from the environment.
+    /// This location, with credentials from the environment.
     pub fn new(place: S3Place) -> S3Options {
         S3Options { place, credentials: None, request_limit: REQUEST_LIMIT }
     }
 }
 
-/// Storage that speaks S3. It needs a runtime of tokio.
+/// S3-compatible storage. It needs a tokio runtime.
 #[derive(Debug)]
 pub struct S3Store {
     store: AmazonS3,
@@ -78,23 +78,23 @@ pub struct S3Store {
 }
 
 impl S3Store {
-    /// The store at this place. Nothing is asked of it yet.
+    /// Opens the store at this location. Sends no request yet.
     pub fn open(options: S3Options) -> Result<S3Store, StoreError> {
         let S3Options { place, credentials, request_limit } = options;
-        // One TLS for the whole program; whoever came first has chosen the same.
+        // One TLS provider for the whole program; an earlier choice is the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&place.bucket)
             .with_virtual_hosted_style_request(!place.path_style)
             .with_conditional_put(S3ConditionalPut::ETagMatch)
-            // The single form is known to every storage, and needs no permission of its own.
+            // Every storage supports single deletes, and they need no extra permission.
             .with_disable_bulk_delete(true)
             .with_retry(retry);
         if let Some(endpoint) = &place.endpoint {
             builder = builder.with_endpoint(endpoint);
         }
-        // It may also be said by the environment.
+        // The environment may also set it.
         let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
         let client = ClientOptions::new()
             .with_allow_http(endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")))
@@ -116,7 +116,7 @@ impl S3Store {
         Path::parse(format!("{}{key}", self.prefix)).map_err(|error| StoreError(error.to_string()))
     }
 
-    /// Waits no longer than a request may take.
+    /// Applies the request time limit.
     async fn within<T>(&self, asked: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
         match tokio::time::timeout(self.request_limit, asked).await {
             Ok(answer) => answer.map_err(Failure::Answer),
@@ -174,11 +174,11 @@ impl S3Store {
 
 /// Why there is no good answer.
 enum Failure {
-    /// It was not even asked.
+    /// The request was not sent.
     Unasked(StoreError),
-    /// The storage, or the network, says so.
+    /// The storage or the network reported an error.
     Answer(Error),
-    /// Nobody says anything.
+    /// The request timed out.
     Silence(Duration),
 }
 
@@ -217,7 +217,7 @@ impl From<Failure> for PutError {
                 | Error::NotSupported { .. },
             )
             | Failure::Unasked(_) => PutError::Failing(failure.into()),
-            // The storage was in trouble, the connection broke, or there was no answer in time: before or after it was done.
+            // The storage failed, the connection broke, or the request timed out: before or after it was done.
             Failure::Answer(_) | Failure::Silence(_) => PutError::MaybeDone(failure.into()),
         }
     }
@@ -258,7 +258,8 @@ impl ObjectStore for S3Store {
 
     fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, StoreError>> {
         Box::pin(async move {
-            // Paths are compared part by part: everything below the last folder that the prefix names is asked for.
+            // The library compares prefixes by whole path parts: so everything below the last folder in the prefix is
+            // listed.
             let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
             let folder = self.path(folder)?;
             let all = self.store.list(Some(&folder)).map_ok(|object| Listed {

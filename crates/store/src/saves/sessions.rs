@@ -1,4 +1,4 @@
-//! Which sessions are on a store, and which of them stay.
+//! The list of stored sessions, and the retention policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,33 +6,33 @@ use crate::save::{BadSave, MAX_PREFIX_BYTES, SESSIONS, SaveInfo, SessionKey};
 
 use super::object_store::{Listed, ObjectStore, StoreError};
 
-/// What is written to within this time may be a session that runs somewhere: they are saved every few minutes.
+/// A session written to within this time may still be running: sessions are saved every few minutes.
 const FRESH_MS: u64 = 60 * 60 * 1000;
 
-/// A session on a store.
+/// A stored session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// Which one.
+    /// Its key.
     pub key: SessionKey,
-    /// Whether there is a save.
+    /// Whether it has a save.
     pub has_save: bool,
-    /// Whether there is a log.
+    /// Whether it has a log.
     pub has_log: bool,
-    /// How many bytes all of it has.
+    /// The size of all its objects in bytes.
     pub bytes: u64,
-    /// When something of it was written last, by the clock of the store, in milliseconds of Unix time.
+    /// When one of its objects was written last, by the clock of the store, in milliseconds of Unix time.
     pub modified_unix_ms: u64,
     objects: Vec<String>,
 }
 
 impl StoredSession {
-    /// What is left of a session that was deleted halfway, or not begun: neither a save nor a log.
+    /// Whether it has neither a save nor a log: it was deleted halfway, or never complete.
     pub fn is_left_over(&self) -> bool {
         !self.has_save && !self.has_log
     }
 }
 
-/// How many sessions stay.
+/// How many sessions are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// The newest ones, of all builds together.
@@ -45,7 +45,7 @@ impl Default for Retention {
     }
 }
 
-/// Every session on a store, those first that were written to last.
+/// Every stored session, the most recently written first.
 pub async fn list_sessions(store: &dyn ObjectStore) -> Result<Vec<StoredSession>, StoreError> {
     let mut sessions = BTreeMap::<SessionKey, StoredSession>::new();
     for Listed { key: object, bytes, modified_unix_ms } in store.list(SESSIONS).await? {
@@ -69,7 +69,7 @@ pub async fn list_sessions(store: &dyn ObjectStore) -> Result<Vec<StoredSession>
     Ok(sessions)
 }
 
-/// What the save of a session says about itself; nothing if there is none.
+/// Reads the head of a session's save; `None` if there is none.
 pub async fn describe_save(
     store: &dyn ObjectStore,
     key: &SessionKey,
@@ -78,11 +78,10 @@ pub async fn describe_save(
     Ok(found.map(|content| SaveInfo::from_prefix(&content.bytes)))
 }
 
-/// Deletes a session: its save, then its log or manifest, then the segments and whatever else there is.
+/// Deletes a session: its save, then its log or manifest, then the segments and everything else.
 ///
-/// After a crash in between nothing is left that looks whole and is not: a log without a save is a log, and segments without a
-/// manifest are nothing that anybody reads. What is left is [found](StoredSession::is_left_over) and deleted by the next
-/// [`retain`].
+/// A crash in between leaves nothing that looks whole and is not: a log without a save is a log, and segments without a
+/// manifest are never read. The rest is [found](StoredSession::is_left_over) and deleted by the next [`retain`].
 pub async fn delete_session(store: &dyn ObjectStore, key: &SessionKey) -> Result<(), StoreError> {
     let objects = store.list(&key.prefix()).await?.into_iter().map(|listed| listed.key).collect();
     delete_objects(store, key, objects).await
@@ -101,8 +100,8 @@ async fn delete_objects(
     Ok(())
 }
 
-/// Deletes all but the newest sessions, and says which. Never one of `running`, and none that was written to within the last hour:
-/// it may run on another machine.
+/// Deletes all but the newest sessions, and returns which. Never one of `running`, and none that was written to within
+/// the last hour: it may run on another machine.
 pub async fn retain(
     store: &dyn ObjectStore,
     retention: Retention,

@@ -1,16 +1,16 @@
-//! Bringing a save to a store that others bring theirs to as well: a newer one is never overwritten, whoever is slow, late,
-//! repeated or unheard.
+//! The upload of a save to a store that other machines upload to as well: a newer save is never overwritten, whichever
+//! request is slow, late, repeated or unanswered.
 //!
 //! ```text
 //! look ── nothing there ──────────────────────────► put, if still nothing is there ─┐
 //!   │  ── an older save ──────────────────────────► put, if it still is that one ───┤
 //!   │  ── a newer save ───► newer is there                                          │
 //!   │  ── the same tick ──► read its head: the same state is there, or another      │
-//!   └◄──── lost a race, or nobody knows: look again ◄───────────────────────────────┴──► written
+//!   └◄──── lost a race, or unknown: look again ◄───────────────────────────────────┴──► written
 //! ```
 //!
-//! No error decides anything: after each the machine looks again. So a request of ours that was done though its answer was
-//! lost is found by what it has written, and one that is done long after we gave it up finds its condition broken.
+//! No error decides anything: after each, the state machine looks again. So a request that was done though its answer
+//! was lost is found by what it has written, and one that is done long after its time-out finds its condition broken.
 
 use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::backoff::Backoff;
@@ -18,45 +18,45 @@ use sametick_wire::backoff::Backoff;
 use super::object_store::{Condition, Content, ObjectStore, PutError, StoreError, Tag, Version};
 use crate::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Todo {
-    /// Look at what is there: [`ObjectStore::head`], then [`SaveSync::on_head`].
+    /// Read the metadata of the save: [`ObjectStore::head`], then [`SaveSync::on_head`].
     Head,
-    /// Read the first [`MAX_PREFIX_BYTES`] of it: [`ObjectStore::get_range`], then [`SaveSync::on_peek`].
+    /// Read its first [`MAX_PREFIX_BYTES`]: [`ObjectStore::get_range`], then [`SaveSync::on_peek`].
     Peek,
     /// Put the save: [`ObjectStore::put`], then [`SaveSync::on_put`].
     Put(Condition),
-    /// Nothing before then.
+    /// Do nothing before this time.
     WaitUntil(Time),
-    /// Nothing any more.
+    /// The upload has ended.
     Done(Outcome),
 }
 
-/// How it ended.
+/// How the upload ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The save is there, and it was us.
+    /// This upload wrote the save.
     Written,
-    /// A save of the same state of the same tick was there.
+    /// The same state of the same tick is there already.
     AlreadyThere,
     /// A save of this later tick is there.
     NewerIsThere(Tick),
     /// A save of the same tick with another state is there: a desync. It was left alone.
     DifferentAtSameTick {
-        /// What the state hashes to that is there.
+        /// The hash of the other state.
         theirs: StateHash,
     },
-    /// What is there is no save that can be read. It was left alone: it may be newer.
+    /// The object there is no readable save. It was left alone: it may be newer.
     Unreadable(BadSave),
 }
 
-/// One save on its way. It does nothing by itself: it says what to do and is told what came of it.
+/// The upload of one save. It does no I/O: it returns the next action and is told the result.
 #[derive(Debug)]
 pub struct SaveSync {
     ours: SaveInfo,
     todo: Todo,
-    /// A put had no answer: what is there may be ours.
+    /// A put had no answer: the save there may be ours.
     in_doubt: bool,
     lost_races: u32,
     backoff: Backoff,
@@ -64,7 +64,7 @@ pub struct SaveSync {
 }
 
 impl SaveSync {
-    /// A save that says this about itself. Two that bring saves to one place need different seeds.
+    /// The upload of a save with this head. Two uploaders to one key need different seeds.
     pub fn new(ours: SaveInfo, seed: u64) -> SaveSync {
         SaveSync {
             ours,
@@ -76,7 +76,7 @@ impl SaveSync {
         }
     }
 
-    /// What to do next.
+    /// The next action.
     pub fn todo(&mut self, now: Time) -> Todo {
         if matches!(self.todo, Todo::WaitUntil(until) if until <= now) {
             self.todo = Todo::Head;
@@ -84,17 +84,17 @@ impl SaveSync {
         self.todo.clone()
     }
 
-    /// What it is of.
+    /// The head of the save.
     pub fn ours(&self) -> &SaveInfo {
         &self.ours
     }
 
-    /// What went wrong last, to be told to people.
+    /// The last error, for people.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// What [`ObjectStore::head`] has said.
+    /// Takes the answer of [`ObjectStore::head`].
     pub fn on_head(&mut self, now: Time, found: Result<Option<Tag>, StoreError>) {
         self.todo = match found {
             Err(trouble) => self.pause(now, trouble.to_string()),
@@ -109,7 +109,7 @@ impl SaveSync {
         };
     }
 
-    /// What [`ObjectStore::get_range`] has said about the beginning of what is there.
+    /// Takes the answer of [`ObjectStore::get_range`] with the beginning of the save there.
     pub fn on_peek(&mut self, now: Time, found: Result<Option<Content>, StoreError>) {
         self.todo = match found {
             Err(trouble) => self.pause(now, trouble.to_string()),
@@ -135,12 +135,12 @@ impl SaveSync {
         }
     }
 
-    /// What [`ObjectStore::put`] has said.
+    /// Takes the answer of [`ObjectStore::put`].
     pub fn on_put(&mut self, now: Time, put: Result<Version, PutError>) {
         self.todo = match put {
             Ok(_) => Todo::Done(Outcome::Written),
-            // Whoever won the race has brought the session forward: there is no reason to wait. But a store may also say so
-            // again and again while nothing moves.
+            // The winner of the race has advanced the session: no need to wait. But a store may also report conflicts
+            // again and again while nothing changes.
             Err(PutError::Conflict) if self.lost_races == 0 => {
                 self.lost_races += 1;
                 Todo::Head
@@ -158,8 +158,8 @@ impl SaveSync {
         Todo::WaitUntil(self.backoff.next(now))
     }
 
-    /// Does the one next thing that is to be done on a store, if there is one. Returns whether there was: otherwise
-    /// [`todo`](SaveSync::todo) says how long to wait, or how it ended.
+    /// Does the next action on a store, if there is one. Returns whether there was: otherwise [`todo`](SaveSync::todo)
+    /// returns how long to wait, or how it ended.
     pub async fn advance(
         &mut self,
         store: &dyn ObjectStore,

@@ -1,4 +1,4 @@
-//! A log that goes on from a save has the state of it, and leads to everything after it by itself.
+//! A log that goes on from a save contains its state, and leads to every later state by itself.
 
 use sametick_sim::{Row, Seat, StateHash, Tick};
 use sametick_store::log::{
@@ -29,7 +29,7 @@ fn after(state: &[u8], ticks: u32) -> Vec<u8> {
 }
 
 #[test]
-fn states_of_any_length_come_back_and_so_do_the_ticks_after_them() {
+fn states_of_any_length_and_later_ticks_are_read_back() {
     for length in [1, 100, 131_072, 131_073, 700_000, MAX_BEGINNING_BYTES] {
         let state: Vec<u8> = (0..length as u32).map(|at| ((at * 7) >> 3) as u8).collect();
         let log = after(&state, 90);
@@ -39,7 +39,7 @@ fn states_of_any_length_come_back_and_so_do_the_ticks_after_them() {
         let summary = reader.verify().unwrap();
         assert_eq!((summary.ticks, summary.void_ticks), (90, 0));
         assert_eq!(reader.ticks_from(Tick(950)).next().unwrap().map(TickInputs::tick), Some(Tick(950)));
-        // It is gone on with as any log is.
+        // It is resumed like any other log.
         let mut encoder = LogEncoder::resume(&reader.header().clone(), summary.position);
         encoder.push(&Record::End).unwrap();
         encoder.flush();
@@ -54,7 +54,7 @@ fn states_of_any_length_come_back_and_so_do_the_ticks_after_them() {
 
 /// The frames of a state look like any bytes: also like a group where none is.
 #[test]
-fn what_is_in_a_state_is_not_taken_for_frames() {
+fn state_bytes_are_not_taken_for_frames() {
     let inner = after(&[7; 50], 30);
     let log = after(&inner.repeat(5), 30);
     let mut reader = LogReader::open(&log[..]).unwrap();
@@ -62,7 +62,7 @@ fn what_is_in_a_state_is_not_taken_for_frames() {
 }
 
 #[test]
-fn a_state_that_is_cut_off_or_changed_is_told() {
+fn a_cut_or_changed_state_is_reported() {
     let state = vec![5; 200_000];
     let log = after(&state, 30);
     assert_eq!(u16::from_le_bytes([log[12], log[13]]), VERSION_WITH_STATE);
@@ -75,7 +75,7 @@ fn a_state_that_is_cut_off_or_changed_is_told() {
         log[at] ^= 4;
         assert!(matches!(LogReader::open(&log[..]), Err(OpenError::Read(_))), "{at}");
     }
-    // Without it, in the older version, it makes no sense.
+    // Without the state, in the older version, the log is invalid.
     let mut older = log;
     older[12] = 2;
     assert!(LogReader::open(&older[..]).and_then(|mut log| Ok(log.verify()?)).is_err());

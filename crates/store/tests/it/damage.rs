@@ -10,10 +10,10 @@ use sametick_store::log::{
 use crate::sessions::{Play, Sample, Wild, header, play};
 use crate::trips::{SMALL, read_all};
 
-/// How many logs are damaged, and how much of each.
+/// The number of damaged logs, and the extent of the damage.
 struct Extent {
     logs: u64,
-    /// Each bit of so many bytes at the end is flipped, and of whole frames of them.
+    /// Each bit of so many bytes at the end, rounded up to whole frames, is flipped.
     tail_bytes: usize,
     /// How many of the logs are also damaged in files, which takes longer: each write is synced.
     files: usize,
@@ -32,7 +32,7 @@ fn sample() -> Sample {
     Sample::of(encoder, None, &Wild::records(3, 90))
 }
 
-/// Logs of every kind: eventful ones in small frames, and as a relay writes one.
+/// Logs of every kind: eventful ones in small frames, and one as a relay writes it.
 fn samples() -> impl Iterator<Item = Sample> {
     let small = |seed| Sample::eventful(seed, SMALL);
     let played = || {
@@ -44,7 +44,7 @@ fn samples() -> impl Iterator<Item = Sample> {
     [played(), large].into_iter().chain((0..extent().logs).map(small))
 }
 
-/// Everything that can be read, and how many bytes were torn off.
+/// All readable records, and the number of torn bytes.
 fn read(bytes: &[u8]) -> Result<(Vec<Record>, u64), OpenError> {
     let mut reader = LogReader::open(bytes)?;
     let torn = reader.tail().torn_bytes;
@@ -57,7 +57,7 @@ fn read(bytes: &[u8]) -> Result<(Vec<Record>, u64), OpenError> {
     Ok((all, torn))
 }
 
-/// Cut here, it has what is whole before that.
+/// Checks that a log cut here keeps all whole frames before the cut.
 fn check_cut(sample: &Sample, cut: usize) {
     match (read(&sample.bytes[..cut]), sample.valid_before(cut)) {
         (Ok((read, torn)), Some(valid)) => {
@@ -79,7 +79,7 @@ fn a_log_cut_at_any_byte_is_recovered_to_its_last_whole_frame() {
     println!("{logs} logs cut at each of {cuts} bytes");
 }
 
-/// With this bit flipped, it has what is before the last frame, or it is said which frame is damaged.
+/// Checks that with this bit flipped, only the last frame is lost, or the damaged frame is named.
 fn check_flip(sample: &mut Sample, bit: usize) {
     let byte = bit / 8;
     sample.bytes[byte] ^= 1 << (bit % 8);
@@ -102,7 +102,7 @@ fn check_flip(sample: &mut Sample, bit: usize) {
 }
 
 #[test]
-fn a_flipped_bit_is_never_taken_for_what_was_written() {
+fn a_flipped_bit_is_never_read_as_valid() {
     let mut whole = sample();
     (0..8 * whole.bytes.len()).for_each(|bit| check_flip(&mut whole, bit));
     let (mut logs, mut bits) = (1, 8 * whole.bytes.len());
@@ -114,8 +114,8 @@ fn a_flipped_bit_is_never_taken_for_what_was_written() {
     println!("{logs} logs, each of {bits} bits flipped");
 }
 
-/// Goes on with a file of these bytes, writes what is missing of the records, and says how the log had ended; if it is refused, it is
-/// as it was.
+/// Resumes a file of these bytes, writes the missing records, and returns how the log had ended; if it is refused, it
+/// is unchanged.
 fn go_on(
     log_thread: &LogThread,
     path: &std::path::Path,
@@ -145,14 +145,14 @@ fn go_on(
 }
 
 #[test]
-fn a_file_that_was_cut_or_changed_is_gone_on_with_or_left_alone() {
+fn a_cut_or_changed_file_is_resumed_or_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let log_thread = LogThread::start(LogThreadOptions::default());
     let (mut gone_on, mut refused) = (0, 0);
     for (number, sample) in samples().enumerate().skip(2).take(extent().files) {
         let [tail, last, _] = *sample.ends.last_chunk().unwrap();
         let mut file = 0..;
-        // A file of its own each time: one that is written to is not to be replaced.
+        // A file of its own each time: one that is open for writing cannot be replaced.
         let mut path = || folder.path().join(format!("{number}-{}", file.next().unwrap_or(0)));
         for cut in tail..sample.bytes.len() {
             let path = path();
@@ -161,7 +161,7 @@ fn a_file_that_was_cut_or_changed_is_gone_on_with_or_left_alone() {
             std::fs::remove_file(path).unwrap();
             gone_on += 1;
         }
-        // Every bit is flipped in memory; here one of each byte, and never the same.
+        // Every bit is flipped in memory; here one of each byte, varying from byte to byte.
         for byte in tail..sample.bytes.len() {
             let (path, mut bytes) = (path(), sample.bytes.clone());
             bytes[byte] ^= 1 << (byte % 8);
@@ -213,7 +213,7 @@ fn frames_that_are_missing_moved_or_repeated_are_noticed() {
         let missing = [&bytes[..start], &bytes[end..]].concat();
         let repeated = [&bytes[..end], &bytes[start..]].concat();
         for changed in [missing, repeated] {
-            // Nothing after the change is where it was written, so all of it is taken for a torn tail.
+            // Nothing after the change is at its original offset, so all of it counts as a torn tail.
             match LogReader::open(&changed[..]) {
                 Ok(reader) => assert!(reader.tail().torn_bytes > 0, "frame at {start}"),
                 Err(error) => panic!("frame at {start}: {error}"),

@@ -1,4 +1,4 @@
-//! Two logs, or two streams of events: what differs is named by tick and seat.
+//! Comparing two logs, or two streams of events: differences are named by tick and seat.
 
 use sametick_sim::{Row, SchemaHash, Seat, StateHash, Tick};
 use sametick_store::log::diff::{self, Difference, Differences, Side};
@@ -40,7 +40,7 @@ fn session() -> Vec<Record> {
 }
 
 #[test]
-fn a_log_does_not_differ_from_itself_however_it_is_divided() {
+fn a_log_equals_itself_in_any_division() {
     for seed in 0..20 {
         let records = Wild::records(seed, 100);
         assert_eq!(compare(&records, &records), Differences::default(), "seed {seed}");
@@ -50,7 +50,7 @@ fn a_log_does_not_differ_from_itself_however_it_is_divided() {
 }
 
 #[test]
-fn a_rewind_that_leads_to_the_same_makes_no_difference() {
+fn a_rewind_to_the_same_ticks_makes_no_difference() {
     let records = session();
     let mut rewound = records[..6].to_vec();
     rewound.push(Record::Rewind { to: Tick(2) });
@@ -78,7 +78,7 @@ fn another_input_is_named_by_tick_and_seat() {
 }
 
 #[test]
-fn missing_and_moved_events_are_told_apart() {
+fn missing_and_moved_events_are_distinguished() {
     let (left, mut right) = (session(), session());
     right.swap(0, 1);
     let moved = compare(&left, &right);
@@ -94,7 +94,7 @@ fn missing_and_moved_events_are_told_apart() {
 }
 
 #[test]
-fn drift_of_the_schema_is_said_first() {
+fn schema_drift_is_reported_first() {
     let other = Header { schema: SchemaHash::from_bytes([1; 32]), session: "another".into(), ..header() };
     let [left, right] = [&header(), &other].map(|header| drain(&mut LogEncoder::new(header).unwrap()));
     let mut left = LogReader::open(&left[..]).unwrap();
@@ -124,7 +124,7 @@ fn exported_lines_keep_their_names() {
 }
 
 #[test]
-fn what_comes_after_a_tick_can_be_left_out() {
+fn ticks_after_a_limit_can_be_left_out() {
     let mut halves = (0..1000).map(|seed| {
         let records = Wild::records(seed, 200);
         let cut = records.len() / 2;

@@ -1,4 +1,4 @@
-//! Whatever a disk does, what is durable is whole, and recording goes on when the disk does.
+//! Whatever a disk does, the durable part is whole, and recording continues when the disk works again.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,7 @@ fn a_disk_that_fills_up_and_fails_to_sync_loses_nothing() {
 }
 
 #[test]
-fn after_a_crash_the_log_goes_on_from_what_was_synced() {
+fn after_a_crash_the_log_resumes_at_the_last_sync() {
     for seed in 0..60 {
         let records = Wild::records(seed, 120);
         let mut rng = Rng::new(seed);
@@ -61,7 +61,7 @@ fn after_a_crash_the_log_goes_on_from_what_was_synced() {
         records[..crash_at].iter().for_each(|record| log.push(record).unwrap());
         let durable = log.durable_tick();
         let mut disk = log.disk().clone();
-        // Part of a frame was on its way to the disk.
+        // Part of a frame was being written.
         let torn: Vec<u8> = (0..rng.below(30)).map(|_| rng.next_u64() as u8).collect();
         disk.append(&torn).unwrap();
         disk.crash(rng.below(31) as usize);
@@ -103,7 +103,7 @@ fn a_segment_goes_on_where_another_file_ended() {
 }
 
 #[test]
-fn a_file_written_by_a_thread_is_resumed_after_its_tail_was_torn() {
+fn a_file_with_a_torn_tail_is_resumed_by_a_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let records = Wild::records(9, 200);
@@ -171,7 +171,7 @@ fn a_full_disk_is_reported_once_and_the_owner_never_waits() {
     assert!(matches!(events[..], [LogEvent::Failing(_)]), "{events:?}");
 }
 
-/// A disk that the test keeps a hand on.
+/// A disk that the test controls.
 #[derive(Clone, Default)]
 struct Held(Arc<Mutex<MemDisk>>);
 
@@ -220,7 +220,7 @@ fn recording_goes_on_when_there_is_space_again() {
 }
 
 #[test]
-fn a_record_that_cannot_come_next_is_refused_and_changes_nothing() {
+fn a_record_out_of_order_is_refused_and_changes_nothing() {
     let records = Wild::records(2, 80);
     let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
     for record in &records {
@@ -239,7 +239,7 @@ fn a_record_that_cannot_come_next_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn one_thread_writes_many_logs_and_one_bad_disk_does_not_hold_up_the_others() {
+fn a_bad_disk_does_not_delay_the_other_logs_of_a_thread() {
     let log_thread =
         LogThread::start(LogThreadOptions { max_waiting_frames: 1000, retry: Duration::from_millis(1) });
     let disks: Vec<Held> = (0..20).map(|_| Held::default()).collect();

@@ -1,4 +1,4 @@
-//! Sessions to log: random ones with everything in them, and the workload that the size of a log is measured on.
+//! Generated sessions to log: random ones with every kind of record, and the workload for measuring the size of a log.
 
 use sametick_sim::{Rng, Row, Seat, StateHash, Tick, Whose};
 use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, LogReader, Record, TickInputs};
@@ -18,7 +18,7 @@ pub fn log_of(records: &[Record], options: EncoderOptions) -> Vec<u8> {
     drain(&mut encoder)
 }
 
-/// Everything that is ready.
+/// All ready frames.
 pub fn drain(encoder: &mut LogEncoder) -> Vec<u8> {
     let (mut all, mut frame) = (vec![], vec![]);
     while encoder.poll_frame(&mut frame).is_some() {
@@ -27,7 +27,7 @@ pub fn drain(encoder: &mut LogEncoder) -> Vec<u8> {
     all
 }
 
-/// A log, and what is in it.
+/// A log and its records.
 pub struct Sample {
     pub records: Vec<Record>,
     pub bytes: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of these records, by an encoder that has begun a log or goes on after these bytes.
+    /// A log of these records, by an encoder of a new log or one that goes on after these bytes.
     pub fn of(mut encoder: LogEncoder, before: Option<Sample>, records: &[Record]) -> Sample {
         let nothing = || Sample { records: vec![], bytes: vec![], ends: vec![] };
         let mut sample = before.unwrap_or_else(nothing);
@@ -53,8 +53,8 @@ impl Sample {
         sample
     }
 
-    /// A session in which everything happened: rewinds, snapshots, a pause, and with an even seed an end. Its log was closed in the
-    /// middle and gone on with.
+    /// A session with every kind of event: rewinds, snapshots, a pause, and with an even seed an end. Its log was
+    /// closed in the middle and resumed.
     pub fn eventful(seed: u64, options: EncoderOptions) -> Sample {
         let is_eventful = |records: &[Record]| {
             let has = |kind: &str| records.iter().any(|record| record.kind() == kind);
@@ -69,26 +69,26 @@ impl Sample {
         Sample::of(LogEncoder::resume(&header(), position).with_options(options), Some(before), second)
     }
 
-    /// How many of its bytes are whole frames, if it is cut here; nothing if not even the header is.
+    /// How many of its bytes are whole frames, if it is cut here; `None` if even the header is cut.
     pub fn valid_before(&self, cut: usize) -> Option<usize> {
         self.ends.iter().rev().find(|&&end| end <= cut).copied()
     }
 
-    /// Where the last frames begin: so many that they have at least these bytes.
+    /// Where the last frames begin that have at least these bytes in total.
     pub fn tail(&self, bytes: usize) -> usize {
         self.valid_before(self.bytes.len().saturating_sub(bytes)).unwrap_or(0)
     }
 }
 
-/// Those on both sides of where seats are written otherwise, and the last of the largest room.
+/// Seats on both sides of the change of encoding, and the last of the largest room.
 const SEATS: [Seat; 6] = [Seat(0), Seat(51), Seat(254), Seat(255), Seat(256), Seat(999)];
 
-/// A session in which anything may happen, and happens often.
+/// A session in which any record may come next, and often does.
 pub struct Wild {
     rng: Rng,
     records: Vec<Record>,
     next: Tick,
-    /// Who is there after each closed tick.
+    /// The taken seats after each closed tick.
     seated: Vec<Vec<Seat>>,
     inputs: Vec<Vec<u8>>,
 }
@@ -183,12 +183,12 @@ impl Wild {
     }
 }
 
-/// What the players of a measured session do.
+/// The players' inputs in a measured session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Play {
     /// One byte of buttons, one of which toggles five times a second on average.
     Buttons,
-    /// Nothing at all.
+    /// No input changes.
     Idle,
     /// Two sticks of 16 bits, each moving most of the time, by small steps.
     Sticks,
@@ -214,7 +214,7 @@ pub fn play(play: Play, players: u16, ticks: u32, mut each: impl FnMut(&Record))
             inputs.push(Row { seat, joined, left: false, input: Some(&state[..len]) });
         }
         each(&record);
-        // Everybody's hash is there three to eight ticks later.
+        // The hashes of all players arrive three to eight ticks later.
         if tick.0 % 30 == 0 {
             due = tick + 3 + rng.below(6) as u32;
         }

@@ -1,4 +1,4 @@
-//! How long a log is, and how little of it has to be read.
+//! The length of a log, and how little of it has to be read.
 
 use std::cell::Cell;
 use std::io;
@@ -25,11 +25,11 @@ fn an_hour_takes_less_than_100_kb_per_player() {
     let sticks = bytes(Play::Sticks, 4);
     println!("four {four}, two {two}, one {one}, idle {idle}, sticks {sticks} bytes per player-hour");
     assert!(four <= 42_000 && two <= 65_000, "four players {four}, two players {two}");
-    assert!(one <= 100_000, "somebody alone {one}");
+    assert!(one <= 100_000, "one player alone: {one}");
     assert!(idle <= 25_000 && sticks <= 500_000, "idle {idle}, sticks {sticks}");
 }
 
-/// A source that counts what is read of it.
+/// A source that counts the bytes read from it.
 struct Counted<'a>(&'a [u8], &'a Cell<usize>);
 
 impl Source for Counted<'_> {

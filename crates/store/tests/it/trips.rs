@@ -1,4 +1,4 @@
-//! What went into a log comes out of it, from the front, from any tick, and after a rewind.
+//! Round trips of logs: read from the front, from any tick, and after a rewind.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub fn read_all(bytes: &[u8]) -> Vec<Record> {
     all
 }
 
-/// What holds, worked out from the definition of a rewind.
+/// The valid records, by the definition of a rewind.
 fn holding(records: &[Record]) -> (BTreeMap<Tick, TickInputs>, Vec<Record>) {
     let (mut ticks, mut checks) = (BTreeMap::new(), vec![]);
     for record in records {
@@ -37,7 +37,7 @@ fn holding(records: &[Record]) -> (BTreeMap<Tick, TickInputs>, Vec<Record>) {
 }
 
 #[test]
-fn what_went_in_comes_out() {
+fn written_records_are_read_back() {
     for seed in 0..300 {
         let records = Wild::records(seed, 150);
         let bytes = log_of(&records, SMALL);
@@ -59,7 +59,7 @@ fn what_went_in_comes_out() {
 }
 
 #[test]
-fn reading_from_any_tick_finds_what_holds() {
+fn reading_from_any_tick_finds_the_valid_ticks() {
     for seed in 0..20 {
         let records = Wild::records(seed, 120);
         let bytes = log_of(&records, SMALL);
@@ -77,7 +77,7 @@ fn reading_from_any_tick_finds_what_holds() {
 }
 
 #[test]
-fn the_snapshot_to_start_from_is_among_what_holds() {
+fn the_snapshot_to_start_from_is_a_valid_record() {
     for seed in 0..40 {
         let records = Wild::records(seed, 150);
         let bytes = log_of(&records, SMALL);

@@ -1,4 +1,4 @@
-//! A damaged file is set aside and said, and what can be read of it is carried over.
+//! A damaged file is set aside and reported, and its readable rows are carried over.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn a_file_that_is_no_database_is_set_aside() {
 }
 
 #[test]
-fn what_can_be_read_of_a_damaged_file_is_carried_over_from_both_ends() {
+fn readable_rows_of_a_damaged_file_are_rescued_from_both_ends() {
     let (_folder, path) = folder();
     filled(&path);
     let mut bytes = fs::read(&path).unwrap();
@@ -63,11 +63,11 @@ fn what_can_be_read_of_a_damaged_file_is_carried_over_from_both_ends() {
 }
 
 #[test]
-fn damage_that_shows_while_it_runs_is_dealt_with_and_said() {
+fn damage_found_at_runtime_is_repaired_and_reported() {
     let (_folder, path) = folder();
     filled(&path);
     let mut kit = Kit::open(&path);
-    // Somebody else's write makes SQLite forget what it holds in memory of the file.
+    // A write by another connection makes SQLite drop its cache of the file.
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute("INSERT INTO players VALUES (x'00', 'Eve', NULL, 1)", []).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Databases that are locked, full, failing or panicking: said once, tried until they work, nothing lost.
+//! Databases that are locked, full, failing or panicking: reported once, retried until they work, nothing lost.
 
 use std::time::Duration;
 
@@ -120,7 +120,7 @@ fn after_a_failed_sync_everything_is_closed_and_opened_anew() {
 }
 
 #[test]
-fn a_busy_database_stays_open_and_the_newest_of_a_long_trouble_is_written() {
+fn a_busy_database_stays_open_and_gets_the_newest_writes() {
     let (_folder, path) = folder();
     let strings = Strings::default();
     let mut kit = Kit::start(strings.sqlite(&path), quick());

@@ -1,4 +1,4 @@
-//! The file: schemas, what is found in it again, and what must not be in it.
+//! The database file: schemas, restarts, and secrets that must not be in it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -158,14 +158,14 @@ fn a_newer_schema_is_refused_with_both_versions() {
 }
 
 #[test]
-fn an_old_schema_is_brought_up_to_date_and_any_number_of_times() {
+fn an_old_schema_is_migrated_and_a_repeat_changes_nothing() {
     let (_folder, path) = folder();
     let token = Token::from_bytes([9; 16]);
     let mut kit = Kit::open(&path);
     save_all(&mut kit, &token);
     assert!(kit.writer.close(Duration::from_secs(60)));
     let known = version(&path);
-    // As the first version left it: no tables of rooms.
+    // A file of the first version: no tables of rooms.
     let old = Connection::open(&path).unwrap();
     old.execute_batch("DROP TABLE places; DROP TABLE parts; DROP TABLE checkpoints; PRAGMA user_version = 1")
         .unwrap();
@@ -178,7 +178,7 @@ fn an_old_schema_is_brought_up_to_date_and_any_number_of_times() {
         kit.flush();
         assert_eq!(version(&path), known);
     }
-    // A step that was done, and whose number was not written: it is done again, to no effect.
+    // A completed step whose number was not written: it is repeated without effect.
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
     let mut kit = Kit::open(&path);
     assert_eq!(kit.tick_of(PlayerId(1)), Some(1));
@@ -186,7 +186,7 @@ fn an_old_schema_is_brought_up_to_date_and_any_number_of_times() {
 }
 
 #[test]
-fn two_versions_that_start_at_once_bring_it_up_to_date_once() {
+fn two_versions_that_start_at_once_migrate_it_once() {
     let (_folder, path) = folder();
     let open = || Sqlite::open(&path, &SqliteOptions::default(), Purpose::Writing);
     std::thread::scope(|scope| {

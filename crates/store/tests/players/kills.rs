@@ -1,8 +1,8 @@
-//! `kill -9` at any moment: what was acknowledged is there, nothing comes from the future, no file is damaged, and of
-//! checkpoints no more is lost than what waited to be written.
+//! `kill -9` at any moment: acknowledged writes survive, nothing unwritten appears, no file is damaged, and only
+//! checkpoints that waited to be written are lost.
 //!
-//! A child, which is this program again, saves one generation after the other and says which of them it has begun and
-//! which are saved. It is killed and its file is looked at, again and again.
+//! A child process, this program again, saves one generation after the other and reports which of them it has begun and
+//! which are saved. It is killed and its file is checked, repeatedly.
 
 #![allow(
     clippy::disallowed_methods,
@@ -26,19 +26,19 @@ use crate::kit::{CODE, FAR_FUTURE_S, GAME, PATIENCE, folder, place, waker};
 
 /// Kills in the test command; `SAMETICK_KILLS` sets another number.
 const KILLS: u64 = 200;
-/// How many of them happen to one file.
+/// How many of them hit one file.
 const KILLS_PER_FILE: u64 = 25;
 const PLAYERS: u128 = 6;
 const PARTS: u32 = 6;
-/// How many generations the child has on their way at most: enough that there is always something to write.
+/// The most unacknowledged generations of the child: enough that there is always something to write.
 const MAX_UNDER_WAY: u64 = 3;
-/// How long something waits in the child until it is written, if it does not ask.
+/// How long a write waits in the child, unless it is flushed.
 const USUAL: Duration = Duration::from_millis(30);
-/// What a machine with other work may add to that.
+/// The delay that a busy machine may add to that.
 const SLACK: Duration = Duration::from_secs(5);
 
 #[test]
-fn what_was_acknowledged_survives_being_killed_at_any_moment() {
+fn acknowledged_writes_survive_a_kill_at_any_moment() {
     let kills = std::env::var("SAMETICK_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let mut rng = Rng::new(kills);
     let mut told = Told::default();
@@ -62,30 +62,30 @@ fn what_was_acknowledged_survives_being_killed_at_any_moment() {
     assert!(told.saved > kills / 3, "the child comes to save something: {told:?}");
 }
 
-/// What all of it came to.
+/// The totals of all runs.
 #[derive(Debug, Default)]
 struct Told {
     generations: u64,
-    /// Runs in which something was acknowledged.
+    /// Runs in which a write was acknowledged.
     saved: u64,
-    /// The oldest checkpoint that was the newest in a file.
+    /// The greatest age of a file's newest checkpoint.
     max_lost: Duration,
 }
 
-/// What is known of a file.
+/// The history of a file.
 #[derive(Debug, Default)]
 struct History {
     begun: u64,
     saved: u64,
 }
 
-/// One life of the child.
+/// One run of the child.
 #[derive(Debug, Default)]
 struct Run {
     first: u64,
     begun: u64,
     saved: u64,
-    /// When it began, and when it was killed.
+    /// When the child began, and when it was killed.
     first_ms: Option<u64>,
     killed_ms: u64,
 }
@@ -94,7 +94,7 @@ impl Run {
     fn until_killed(path: &Path, after: u64, asks: bool, rng: &mut Rng) -> Run {
         let mut child = spawn(path, after, asks);
         let (lines, mut run) = (listen(&mut child), Run { first: after + 1, ..Run::default() });
-        // Now and then before it has begun at all, while the file is made.
+        // Some kills come before it has begun, while the file is created.
         if !rng.chance(1, 10) {
             run.hear(lines.recv_timeout(PATIENCE));
         }
@@ -107,7 +107,7 @@ impl Run {
         run
     }
 
-    /// Returns whether there was something to hear.
+    /// Returns whether a line was read.
     fn hear(&mut self, line: Result<String, RecvTimeoutError>) -> bool {
         let Ok(line) = line else { return false };
         let mut words = line.split(' ');
@@ -118,7 +118,7 @@ impl Run {
                 self.first_ms = self.first_ms.or(number(words.next()));
             }
             Some("saved") => self.saved = number(words.next()).unwrap(),
-            // The words of the test framework.
+            // Output of the test framework.
             _ => {}
         }
         true
@@ -144,7 +144,7 @@ fn listen(child: &mut Child) -> Receiver<String> {
     lines
 }
 
-/// Looks at the file of somebody who was killed. Returns how old the newest checkpoint was.
+/// Checks the file of a killed process. Returns how old the newest checkpoint was.
 fn check(path: &Path, history: &History, run: &Run) -> Option<Duration> {
     let (mut storage, aside) = Sqlite::open(path, &SqliteOptions::default(), Purpose::Writing).unwrap();
     assert_eq!(aside, None, "no damage");
@@ -155,13 +155,13 @@ fn check(path: &Path, history: &History, run: &Run) -> Option<Duration> {
         assert!(expected.contains(&generation), "{what} is of {generation}, not of {expected:?}; {run:?}");
     }
     let written_ms = newest_checkpoint_ms(&mut storage)?;
-    // What was saved longer ago than this has been written, whether anybody asked for it or not.
+    // Older saves have been written, whether they were flushed or not.
     let lost = Duration::from_millis(run.killed_ms.saturating_sub(written_ms.max(run.first_ms?)));
     assert!(lost <= USUAL + SLACK, "{lost:?} were lost; {run:?}");
     Some(lost)
 }
 
-/// Of which generation everything is.
+/// The generation of every row.
 fn generations(storage: &mut Sqlite) -> Vec<(String, u64)> {
     let mut all = Vec::new();
     for player in 0..PLAYERS {
@@ -180,7 +180,7 @@ fn generations(storage: &mut Sqlite) -> Vec<(String, u64)> {
     all
 }
 
-/// Every token that was acknowledged is there, and all but the last are retired.
+/// Checks that every acknowledged token is there, and all but the last are retired.
 fn check_tokens(storage: &mut Sqlite, run: &Run) {
     for generation in run.first.max(run.saved.saturating_sub(5))..=run.saved {
         let token = Some(token(generation).hash());
@@ -214,7 +214,7 @@ fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// A generation, in as many bytes as are kept of a player.
+/// A generation, in as many bytes as a player's data.
 fn written(generation: u64) -> Kept {
     Kept::new(&generation.to_le_bytes().repeat(20)).unwrap()
 }
@@ -240,7 +240,7 @@ fn the_child_that_is_killed() {
         say(&format!("begun {generation} {}", unix_ms()));
         save_generation(&mut writer, generation, place());
         if asks {
-            // Tickets are numbered from one on, as generations of this child are.
+            // Tickets are numbered from one on, like the generations of this child.
             writer.flush();
         }
         writer.tend();
@@ -258,7 +258,7 @@ fn the_child_that_is_killed() {
 }
 
 fn say(line: &str) {
-    // In one piece: half a line is never heard.
+    // One write: the parent never reads half a line.
     std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! A writer to test: one that can be waited for without sleeping, on a database that a test stops, fails and starts.
+//! A test harness for the writer: waits without sleeping, on a database that the test can stop, fail and start.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Kit {
         Kit { writer: PlayerWriter::start(opener, options, waker), woken, heard: VecDeque::new() }
     }
 
-    /// The next answer, whenever it comes.
+    /// Waits for the next answer.
     pub fn next(&mut self) -> Answer {
         loop {
             if let Some(answer) = self.heard.pop_front().or_else(|| self.writer.poll()) {
@@ -49,7 +49,7 @@ impl Kit {
         }
     }
 
-    /// Flushes, and waits until all is on disk; what is said before that is put aside.
+    /// Flushes, and waits until all is on disk; earlier answers are put aside.
     pub fn flush(&mut self) {
         let ticket = self.writer.flush();
         self.await_saved(ticket);
@@ -81,7 +81,7 @@ impl Kit {
         }
     }
 
-    /// Where this player was, by the tick of the checkpoint.
+    /// This player's checkpoint, by its tick.
     pub fn tick_of(&mut self, player: PlayerId) -> Option<u32> {
         let found = self.ask(&about(player)).unwrap();
         found.checkpoint.map(|row| row.tick)
@@ -90,7 +90,7 @@ impl Kit {
 
 pub fn waker() -> (Waker, Receiver<()>) {
     let (wake, woken) = channel();
-    // A test that has heard enough is gone.
+    // A test that has ended drops its receiver.
     (Box::new(move || wake.send(()).unwrap_or_default()), woken)
 }
 
@@ -137,14 +137,14 @@ pub fn checkpoint(player: u128, tick: u32) -> Write {
     }
 }
 
-/// What happens to a database's next write.
+/// The fate of a database's next write.
 #[derive(Clone, Debug)]
 pub enum Mishap {
     Error(StorageError),
     Panic,
 }
 
-/// What a test does to a database.
+/// The controls of a test over a database.
 #[derive(Clone, Default)]
 pub struct Strings(Arc<(Mutex<Pulled>, Condvar)>);
 
@@ -160,7 +160,7 @@ struct Pulled {
 }
 
 impl Strings {
-    /// Writes begin, and do not end.
+    /// Blocks writes after they have begun.
     pub fn stop(&self) {
         self.pull(|pulled| pulled.stopped = true);
     }
@@ -197,7 +197,7 @@ impl Strings {
         self.0.0.lock().unwrap().begun
     }
 
-    /// SQLite in a file, on these strings.
+    /// SQLite in a file, with these controls.
     pub fn sqlite(&self, path: &Path) -> Opener {
         let (path, strings) = (path.to_owned(), self.clone());
         Box::new(move |purpose| {

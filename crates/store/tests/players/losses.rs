@@ -1,4 +1,5 @@
-//! Files that were deleted, emptied, cut or damaged: what is lost is said, what can be read is kept, and backups give the rest.
+//! Files that were deleted, emptied, cut or damaged: losses are reported, readable rows are kept, and backups supply
+//! the rest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ fn save(kit: &mut Kit, players: impl Iterator<Item = u128>, tick: u32) {
     kit.flush();
 }
 
-/// What a server leaves that is killed now: its files without the shared memory, in another folder.
+/// The files of a server that is killed now: without the shared memory, in another folder.
 fn killed(path: &Path) -> (TempDir, PathBuf) {
     let (folder, copy) = folder();
     for file in fs::read_dir(path.parent().unwrap()).unwrap().map(Result::unwrap) {
@@ -60,7 +61,7 @@ fn checkpoints(recovery: Option<Recovery>) -> (TableRecovery, String) {
 
 fn backed_up(path: &Path) -> Kit {
     let (waker, woken) = waker();
-    // One is made at once, and no other while the test runs.
+    // One backup is made at once, and no other while the test runs.
     let options = PlayerWriterOptions {
         backup_every: Some(Duration::from_secs(3_600)),
         ..PlayerWriterOptions::default()
@@ -75,7 +76,7 @@ fn backed_up(path: &Path) -> Kit {
 }
 
 #[test]
-fn a_stop_a_kill_and_a_fresh_start_raise_no_alarm() {
+fn a_stop_a_kill_and_a_fresh_start_report_no_loss() {
     let (_folder, path) = folder();
     assert_eq!(open(&path).1, None, "a fresh one");
     // Killed before anything was written.
@@ -98,7 +99,7 @@ fn a_stop_a_kill_and_a_fresh_start_raise_no_alarm() {
 }
 
 #[test]
-fn a_log_that_was_deleted_or_emptied_is_missed() {
+fn a_deleted_or_emptied_log_is_reported() {
     for empties in [false, true] {
         let (_kept, path) = killed_with_a_log();
         let log = beside(&path, "-wal");
@@ -116,7 +117,7 @@ fn a_log_that_was_deleted_or_emptied_is_missed() {
 }
 
 #[test]
-fn a_log_that_is_damaged_gives_back_what_stands_behind_the_damage() {
+fn a_damaged_log_gives_back_the_rows_after_the_damage() {
     let (_kept, path) = killed_with_a_log();
     let log = beside(&path, "-wal");
     let mut bytes = fs::read(&log).unwrap();
@@ -129,7 +130,7 @@ fn a_log_that_is_damaged_gives_back_what_stands_behind_the_damage() {
 }
 
 #[test]
-fn a_database_that_was_deleted_or_emptied_is_missed_and_its_log_is_read() {
+fn a_deleted_or_emptied_database_is_rescued_from_its_log() {
     for empties in [false, true] {
         let (_kept, path) = killed_with_a_log();
         match empties {
@@ -144,7 +145,7 @@ fn a_database_that_was_deleted_or_emptied_is_missed_and_its_log_is_read() {
 }
 
 #[test]
-fn a_file_that_was_cut_gives_back_what_is_left_of_it() {
+fn a_cut_file_gives_back_its_remaining_rows() {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     save(&mut kit, 0..PLAYERS, 5);
@@ -171,7 +172,7 @@ fn a_file_without_its_first_page_gives_back_the_others() {
 }
 
 #[test]
-fn a_backup_gives_what_the_file_has_lost_and_the_newer_row_stays() {
+fn a_backup_supplies_lost_rows_and_the_newer_row_stays() {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     let setup = vec![7; 9_000];
@@ -182,7 +183,7 @@ fn a_backup_gives_what_the_file_has_lost_and_the_newer_row_stays() {
     save(&mut kit, 0..PLAYERS, 5);
     assert!(kit.writer.close(PATIENCE));
     let mut kit = backed_up(&path);
-    // Every other player goes on, and new ones come.
+    // Every other player continues, and new ones join.
     save(&mut kit, (0..PLAYERS).step_by(2).chain(LATER), 6);
     assert!(kit.writer.close(PATIENCE));
     let bytes = fs::read(&path).unwrap();
@@ -203,7 +204,7 @@ fn a_backup_gives_what_the_file_has_lost_and_the_newer_row_stays() {
 }
 
 #[test]
-fn a_backup_takes_the_place_of_a_file_that_is_gone_or_older() {
+fn a_backup_replaces_a_missing_or_older_file() {
     for deletes in [true, false] {
         let (_folder, path) = folder();
         let mut kit = Kit::open(&path);
@@ -217,7 +218,7 @@ fn a_backup_takes_the_place_of_a_file_that_is_gone_or_older() {
         drop(kit);
         match deletes {
             true => fs::remove_file(&copy).unwrap(),
-            // An older file, as a restored disk would have it.
+            // An older file, as from a restored disk.
             false => {
                 let old = Connection::open(&copy).unwrap();
                 old.execute_batch("DELETE FROM checkpoints; UPDATE commits SET number = 0").unwrap();
@@ -232,7 +233,7 @@ fn a_backup_takes_the_place_of_a_file_that_is_gone_or_older() {
 }
 
 #[test]
-fn what_was_deleted_since_the_backup_stays_deleted_if_its_table_is_whole() {
+fn rows_deleted_after_the_backup_stay_deleted_in_whole_tables() {
     let (_folder, path) = folder();
     let token = Token::from_bytes([9; 16]);
     let mut kit = Kit::open(&path);
@@ -254,7 +255,7 @@ fn what_was_deleted_since_the_backup_stays_deleted_if_its_table_is_whole() {
 }
 
 #[test]
-fn two_backups_are_kept_and_none_is_replaced_by_something_worse() {
+fn two_backups_are_kept_and_never_replaced_by_a_worse_one() {
     let (_folder, path) = folder();
     let (newest, before) = (beside(&path, ".backup-1"), beside(&path, ".backup-2"));
     let count = |path: &Path| {
@@ -269,7 +270,7 @@ fn two_backups_are_kept_and_none_is_replaced_by_something_worse() {
     }
     assert_eq!((count(&newest), count(&before)), (30, 20));
     assert!(!beside(&path, ".backup-new").exists());
-    // Nothing is new.
+    // Nothing is new since the last backup.
     let made = fs::metadata(&newest).unwrap().modified().unwrap();
     let options =
         PlayerWriterOptions { backup_every: Some(Duration::ZERO), ..PlayerWriterOptions::default() };
@@ -293,9 +294,9 @@ fn two_backups_are_kept_and_none_is_replaced_by_something_worse() {
     assert_eq!(count(&beside(&copy, ".backup-1")), 30);
 }
 
-/// Whatever happens to the files: they are opened, nobody is invented, and the new file is sound.
+/// Whatever the damage: the files can be opened, no player is invented, and the new file is sound.
 #[test]
-fn no_damage_whatever_keeps_it_from_opening() {
+fn a_file_with_any_damage_can_be_opened() {
     const SEEDS: u64 = 60;
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
@@ -320,7 +321,7 @@ fn no_damage_whatever_keeps_it_from_opening() {
         }
         fs::write(&victim, bytes).unwrap();
         let opened = Sqlite::open(&copy, &SqliteOptions::default(), Purpose::Writing);
-        // Whatever is written where the version stands is believed.
+        // Any number in the place of the version is believed.
         if matches!(opened, Err(StorageError::Newer { .. })) {
             continue;
         }

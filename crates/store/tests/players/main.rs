@@ -1,4 +1,4 @@
-//! Players: what is saved is on disk, newest by key, whatever queue, database, disk and threads do.
+//! The players database: saved writes are on disk, newest by key, whatever queue, database, disk and threads do.
 
 mod damage;
 mod failures;

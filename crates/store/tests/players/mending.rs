@@ -1,4 +1,4 @@
-//! Rows that make no sense are replaced when somebody is looked up, and counted.
+//! Senseless rows are replaced when a player is looked up, and counted.
 
 use rusqlite::{Connection, params};
 use sametick_store::players::{Kept, PlayerId, Token, TokenState, Write};
@@ -7,7 +7,7 @@ use crate::kit::{FAR_FUTURE_S, GAME, Kit, about, folder, with_token};
 
 const PLAYER: PlayerId = PlayerId(5);
 
-/// A file with what `sql` does to it; `?1` is the player.
+/// A file changed by `sql`; `?1` is the player.
 fn spoilt(sql: &[&str]) -> (tempfile::TempDir, Kit) {
     let (folder, path) = folder();
     let mut kit = Kit::open(&path);
@@ -22,7 +22,7 @@ fn spoilt(sql: &[&str]) -> (tempfile::TempDir, Kit) {
     (folder, kit)
 }
 
-/// Asks twice: what was senseless the first time is mended by the second.
+/// Looks up twice: rows that were senseless the first time are repaired by the second.
 fn mended(kit: &mut Kit) -> (u32, sametick_store::players::Found) {
     let first = kit.ask(&about(PLAYER)).unwrap();
     kit.flush();
@@ -38,7 +38,7 @@ fn mended(kit: &mut Kit) -> (u32, sametick_store::players::Found) {
 }
 
 #[test]
-fn what_makes_sense_is_left_alone() {
+fn valid_rows_are_left_alone() {
     let (_folder, mut kit) = spoilt(&[]);
     let (senseless, found) = mended(&mut kit);
     assert_eq!((senseless, found.profiles.len(), found.active), (0, 1, None));
@@ -69,7 +69,7 @@ fn characters_with_bad_ids_are_dropped_and_long_ones_emptied() {
 }
 
 #[test]
-fn somebody_without_a_row_of_their_own_is_given_one() {
+fn a_player_without_a_row_is_given_one() {
     let (_folder, mut kit) = spoilt(&["DELETE FROM players WHERE player = ?1"]);
     let (senseless, found) = mended(&mut kit);
     let known = found.player.unwrap();
@@ -83,7 +83,7 @@ fn somebody_without_a_row_of_their_own_is_given_one() {
 }
 
 #[test]
-fn what_is_saved_while_it_is_being_mended_stays() {
+fn rows_saved_during_a_repair_stay() {
     let (_folder, mut kit) = spoilt(&["INSERT INTO active VALUES (?1, 'arena', 'knight')"]);
     let kept = Kept::new(b"just now").unwrap();
     let (game, character) = (GAME.to_owned(), "knight".to_owned());

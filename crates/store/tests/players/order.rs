@@ -1,4 +1,4 @@
-//! Whatever is coalesced, the database is as if every write had been made, one after the other.
+//! However writes are coalesced, the database is as if all of them had been made in order.
 
 use sametick_sim::Rng;
 use sametick_store::players::{
@@ -14,7 +14,7 @@ const CODES: [&str; 2] = ["one", "two"];
 const CHARACTERS: [&str; 2] = ["knight", "rook"];
 
 #[test]
-fn a_token_is_retired_after_it_was_made_however_full_the_queue_is() {
+fn a_token_is_retired_after_its_creation_in_any_queue() {
     let (_folder, path) = folder();
     let strings = Strings::default();
     let options = PlayerWriterOptions { queue: 2, ..PlayerWriterOptions::default() };
@@ -30,7 +30,7 @@ fn a_token_is_retired_after_it_was_made_however_full_the_queue_is() {
         if number % 3 == 0 {
             kit.writer.save(Write::RetireAll { player });
         }
-        // Somebody who is signed out everywhere may be given a new one in the same moment.
+        // A player who is signed out everywhere may get a new token at the same moment.
         let hash = token(number + 100).hash();
         kit.writer.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
     }
@@ -49,7 +49,7 @@ fn a_token_is_retired_after_it_was_made_however_full_the_queue_is() {
 
 /// Found by the simulator: a sync fails, but the batch was stored, and is written again.
 #[test]
-fn a_batch_that_is_written_twice_means_the_same_as_once() {
+fn a_batch_written_twice_is_equivalent_to_once() {
     for seed in 0..40 {
         let (_folder, path) = folder();
         let open =
@@ -57,7 +57,7 @@ fn a_batch_that_is_written_twice_means_the_same_as_once() {
         let (mut once, mut twice) = (open("once").unwrap().0, open("twice").unwrap().0);
         let mut rng = Rng::new(seed);
         for _ in 0..4 {
-            // What is mended depends on what is there.
+            // The result of a repair depends on the existing rows.
             let all = (0..30).map(|_| draw(&mut rng));
             let all = all.filter(|write| !matches!(write, Write::Mend { .. }));
             let batch: Vec<_> = all.chain(CODES.map(room)).collect();
@@ -70,7 +70,7 @@ fn a_batch_that_is_written_twice_means_the_same_as_once() {
 }
 
 #[test]
-fn coalesced_writes_mean_the_same_as_all_of_them() {
+fn coalesced_writes_are_equivalent_to_all_of_them() {
     for seed in 0..60 {
         let (_folder, path) = folder();
         let (mut direct, _) =
@@ -108,7 +108,7 @@ fn coalesced_writes_mean_the_same_as_all_of_them() {
     }
 }
 
-/// Writes about few things, so that they meet often.
+/// Writes to few keys, so that they often collide.
 fn draw(rng: &mut Rng) -> Write {
     let player = PlayerId(rng.below(PLAYERS).into());
     let place = PlaceId::of(GAME, CODES[rng.below(2) as usize]);
@@ -131,7 +131,7 @@ fn draw(rng: &mut Rng) -> Write {
     }
 }
 
-/// A room: what is kept of one that is not there cannot be looked at.
+/// A room: rows of a missing room cannot be looked up.
 fn room(code: &str) -> Write {
     let (place, game, code) = (PlaceId::of(GAME, code), GAME.to_owned(), code.to_owned());
     Write::Place { place, game, code, setup: vec![1; 3], seats: 8, seed: 1, listed: true, unix_ms: 1 }
@@ -141,7 +141,7 @@ fn token(number: u64) -> Token {
     Token::from_bytes(u128::from(number).to_be_bytes())
 }
 
-/// All that can be asked.
+/// The answers to all possible questions.
 fn contents(storage: &mut dyn Storage) -> Vec<Found> {
     let mut questions = Vec::new();
     for code in CODES {

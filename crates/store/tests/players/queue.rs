@@ -1,4 +1,4 @@
-//! The queue: newest by key, nothing lost when it is full, tickets that mean what they say.
+//! The queue: newest by key, nothing lost when it is full, and tickets that are answered exactly when due.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use sametick_store::players::{Answer, PlayerId, PlayerWriterOptions, Ticket};
 
 use crate::kit::{Kit, Strings, checkpoint, folder};
 
-/// A queue that is full at once, and a database that is written only when somebody asks.
+/// A queue that is full at once, and a database that is written only on a flush.
 fn small() -> PlayerWriterOptions {
     PlayerWriterOptions { queue: 8, usual: Duration::from_secs(3600), ..PlayerWriterOptions::default() }
 }
 
-/// A writer whose database has begun to write and does not end before it is told to; the ticket is that of the write.
+/// A writer whose database has begun a write and blocks until it is released; the ticket is that of the write.
 fn held_up(path: &Path) -> (Kit, Strings, Ticket) {
     let strings = Strings::default();
     let mut kit = Kit::start(strings.sqlite(path), small());
@@ -41,11 +41,11 @@ fn the_newest_state_of_each_player_is_on_disk_after_a_flush() {
 }
 
 #[test]
-fn a_producer_that_is_faster_by_far_loses_no_newest_state() {
+fn a_much_faster_producer_loses_no_newest_state() {
     const PLAYERS: u128 = 100;
     let (_folder, path) = folder();
     let (mut kit, strings, first) = held_up(&path);
-    // The database is held up, and nothing of this waits for it.
+    // The database is blocked, and none of this waits for it.
     for tick in 2..=1000 {
         (0..PLAYERS).for_each(|player| kit.writer.save(checkpoint(player, tick)));
         kit.writer.tend();
@@ -65,7 +65,7 @@ fn a_producer_that_is_faster_by_far_loses_no_newest_state() {
 }
 
 #[test]
-fn a_ticket_from_the_middle_of_an_overflow_is_not_answered_before_its_time() {
+fn a_ticket_amid_an_overflow_is_not_answered_early() {
     let (_folder, path) = folder();
     let (mut kit, strings, first) = held_up(&path);
     (1..100).for_each(|player| kit.writer.save(checkpoint(player, 1)));
@@ -80,7 +80,7 @@ fn a_ticket_from_the_middle_of_an_overflow_is_not_answered_before_its_time() {
 }
 
 #[test]
-fn what_nobody_flushes_is_written_after_the_usual_time() {
+fn writes_without_a_flush_are_written_after_the_usual_time() {
     let (_folder, path) = folder();
     let strings = Strings::default();
     let options = PlayerWriterOptions { usual: Duration::from_millis(1), ..PlayerWriterOptions::default() };

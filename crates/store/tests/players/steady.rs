@@ -16,7 +16,7 @@ fn saving_checkpoints_allocates_nothing() {
             }
             kit.writer.tend();
         });
-        // Building the bytes of a checkpoint allocates in this test; what is left is the writer's.
+        // Building the bytes of a checkpoint allocates in this test; the rest is the writer's.
         let building = allocation_counter::measure(|| {
             (0..1000).for_each(|player| drop(checkpoint(player, tick)));
         });

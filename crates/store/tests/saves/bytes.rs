@@ -1,4 +1,4 @@
-//! The bytes of a save: golden, there and back, cut, flipped, made up.
+//! The bytes of a save: golden, round-tripped, cut, flipped, invented.
 
 use proptest::prelude::*;
 use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, TickRate};
@@ -21,7 +21,7 @@ fn golden_bytes() {
     }
 }
 
-/// Every field of a save, as the table in the documentation has them.
+/// Every field of a save, as in the table of the documentation.
 const GOLDEN: [(&str, &str); 24] = [
     ("magic", "73616d657469636b2d73617665"),
     ("version: 1", "0100"),
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_bytes_they_are_refused_or_understood(bytes: Vec<u8>, at in 0..200usize) {
+    fn any_save_bytes_are_refused_or_understood(bytes: Vec<u8>, at in 0..200usize) {
         let _ = Save::from_bytes(&bytes);
         let whole = save(900, 0).to_bytes().unwrap();
         let spoiled = [&whole[..at.min(whole.len())], &bytes].concat();
@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn every_cut_is_refused_and_said_to_be_one() {
+fn every_cut_is_refused_and_reported_as_a_cut() {
     let bytes = save(900, 0).to_bytes().unwrap();
     for len in 0..bytes.len() {
         assert!(matches!(Save::from_bytes(&bytes[..len]), Err(BadSave::Cut { found, .. }) if found == len));
@@ -128,7 +128,7 @@ fn every_flipped_bit_is_refused() {
 }
 
 #[test]
-fn a_right_checksum_does_not_make_sense_of_nonsense() {
+fn nonsense_with_a_right_checksum_is_refused() {
     let good = save(900, 0).to_bytes().unwrap();
     let head = |head: &[u8]| {
         let mut bytes = [&good[..15], &(head.len() as u32).to_le_bytes(), head].concat();
@@ -142,7 +142,7 @@ fn a_right_checksum_does_not_make_sense_of_nonsense() {
     assert!(SaveInfo::from_prefix(&head(&good[19..19 + len])).is_ok());
     let longer = [&good[19..19 + len], &[0]].concat();
     assert_eq!(SaveInfo::from_prefix(&head(&longer)), nonsense);
-    // A claim to be long is refused before anything is done about it.
+    // A huge length is refused before anything is allocated for it.
     let claim = [&good[..15], &u32::MAX.to_le_bytes()].concat();
     assert_eq!(SaveInfo::from_prefix(&claim), Err(BadSave::Nonsense("its head is too long")));
 }
@@ -166,7 +166,7 @@ fn limits_are_kept_and_the_longest_prefix_is_long_enough() {
 }
 
 #[test]
-fn a_state_that_is_not_what_it_is_said_to_be_is_found_out() {
+fn a_state_with_another_hash_is_detected() {
     let mut save = save(900, 0);
     assert!(save.is_true());
     save.state[0] ^= 1;
@@ -175,7 +175,7 @@ fn a_state_that_is_not_what_it_is_said_to_be_is_found_out() {
 }
 
 #[test]
-fn keys_say_which_session_and_nothing_else_is_a_key() {
+fn keys_name_their_session_and_nothing_else_is_a_key() {
     let key = SessionKey::of(BuildId::from_bytes([0xab; 16]), "../söme where/x", 17);
     assert_eq!(key.id(), "___s_me_where_x-17");
     let build = "ab".repeat(16);

@@ -1,4 +1,4 @@
-//! Logs on stores: carried in pieces by those who crash, race and are not answered, and read again as they were.
+//! Cold logs: uploaded in pieces by uploaders that crash, race and get no answer, and read back unchanged.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -70,18 +70,18 @@ fn a_manifest_that_was_cut_or_flipped_is_refused() {
         assert!(Manifest::from_bytes(&bytes).is_err(), "bit {bit}");
     }
     let mut nonsense = whole[..15].to_vec();
-    // A first segment that goes on from nothing.
+    // A first segment that continues nothing.
     nonsense.extend([1, 1, 1, 1, 1, 0, 0]);
     nonsense.extend(crc32c::crc32c(&nonsense).to_le_bytes());
     assert_eq!(Manifest::from_bytes(&nonsense), Err(BadManifest::Nonsense));
     assert_eq!(Manifest::from_bytes(b"sametick-log"), Err(BadManifest::NotAManifest));
 }
 
-/// A store on which others come in between before everything that is asked.
+/// A store on which other tasks run before every request.
 #[derive(Debug)]
 struct Busy(MemoryStore);
 
-/// Once not ready.
+/// Yields once.
 async fn let_others() {
     let mut asked = false;
     let once = |_: &mut Context<'_>| {
@@ -135,7 +135,7 @@ impl ObjectStore for Busy {
     }
 }
 
-/// Carries a log in pieces, from wherever the store has it, until all of it is there.
+/// Uploads a log in pieces, from wherever the store has it, until it is complete.
 async fn carry(store: &dyn ObjectStore, local: &[u8], rng: &RefCell<Rng>) -> Result<(), ColdError> {
     let key = key();
     let cold = ColdLog::new(store, &key);
@@ -156,12 +156,12 @@ async fn carry(store: &dyn ObjectStore, local: &[u8], rng: &RefCell<Rng>) -> Res
         }
         let len = 1 + rng.borrow_mut().below(left.min(400) as u64) as usize;
         let bytes = &local[from as usize..][..len];
-        // Where it begins says enough for a test.
+        // The offset is enough to identify a piece in a test.
         let piece = Piece { at: from, anew: false, first: Tick(from as u32), ticks: 1, bytes };
         at = match cold.append(piece).await {
             Ok(()) => Some(from + len as u64),
             Err(ColdError::Store(_)) if rng.borrow_mut().chance(1, 2) => {
-                // The same again, until it is known.
+                // Retries the same piece until the result is known.
                 while matches!(cold.append(piece).await, Err(ColdError::Store(_))) {}
                 None
             }
@@ -172,7 +172,7 @@ async fn carry(store: &dyn ObjectStore, local: &[u8], rng: &RefCell<Rng>) -> Res
 }
 
 #[test]
-fn a_log_that_is_carried_by_some_who_crash_and_race_is_whole() {
+fn a_log_from_crashing_and_racing_uploaders_is_whole() {
     let (mut crashes, mut numbered, mut orphans) = (0, 0, 0);
     for seed in 0..SEEDS {
         let local = log_of(&Wild::records(seed, STEPS), SMALL);
@@ -219,7 +219,7 @@ fn a_log_grows_in_a_folder_and_is_the_same() {
 }
 
 #[test]
-fn a_log_is_carried_over_http_whatever_goes_wrong() {
+fn a_log_is_uploaded_over_http_despite_all_faults() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let local = log_of(&Wild::records(4, STEPS), SMALL);
@@ -231,7 +231,7 @@ fn a_log_is_carried_over_http_whatever_goes_wrong() {
     });
 }
 
-/// Records of this session until this tick was closed.
+/// The records of this session until this tick was closed.
 fn until(records: &[Record], tick: u32) -> &[Record] {
     let closes = |record: &Record| matches!(record, Record::Inputs(inputs) if inputs.tick() == Tick(tick));
     &records[..=records.iter().position(closes).unwrap()]
@@ -254,7 +254,7 @@ fn ticks_of(files: &ColdFiles, from: u32) -> Result<Vec<u32>, ColdError> {
 }
 
 #[test]
-fn a_session_that_goes_back_and_on_without_its_file_is_read_as_one() {
+fn a_session_resumed_without_its_file_is_read_as_one_log() {
     let mut records = Vec::new();
     play(Play::Buttons, 2, 60, |record| records.push(record.clone()));
     let first = log_of(until(&records, 20), SMALL);

@@ -1,4 +1,4 @@
-//! Logs on a store that were cut or changed there: said to be, by name, and never taken for whole.
+//! Cold logs that were cut or changed in the store: reported by name, and never accepted as whole.
 
 #![allow(clippy::disallowed_methods, reason = "the number of logs comes from the environment")]
 
@@ -35,20 +35,20 @@ fn segments(store: &MemoryStore, key: &SessionKey, sample: &Sample, rng: &mut Rn
     keys
 }
 
-/// Puts other bytes in place of an object.
+/// Replaces an object with other bytes.
 fn spoil(store: &MemoryStore, key: &str, bytes: &[u8]) {
     let version = at_once(store.get(key)).unwrap().unwrap().version;
     at_once(store.put(key, bytes, Condition::Replaces(version), None)).unwrap();
 }
 
-/// What is said about a log that has an object with other bytes.
+/// The error for a log of which one object has other bytes.
 fn said(key: &SessionKey, store: &MemoryStore, object: &str, bytes: &[u8]) -> ColdError {
     spoil(store, object, bytes);
     at_once(ColdLog::new(store, key).read()).expect_err("damage")
 }
 
 #[test]
-fn a_segment_or_manifest_cut_at_any_byte_or_with_any_bit_flipped_is_named() {
+fn a_cut_or_flipped_segment_or_manifest_is_named() {
     let (key, mut objects, mut damages) = (key(), 0, 0);
     for seed in 0..logs() {
         let (store, sample) = (MemoryStore::new(), Sample::eventful(seed, SMALL));
@@ -80,7 +80,7 @@ fn a_segment_or_manifest_cut_at_any_byte_or_with_any_bit_flipped_is_named() {
     println!("{objects} objects cut or changed in {damages} ways");
 }
 
-/// The log of what a sample has from after a tick on, by a relay that had lost the file.
+/// The log of a sample after a tick, by a relay that had lost the file.
 fn continued(sample: &Sample, last: u32) -> Option<Vec<u8>> {
     let middle = sample.records.iter().rposition(|record| record.tick() == Some(Tick(last)))? + 1;
     let (before, after) = sample.records.split_at(middle);
@@ -90,14 +90,14 @@ fn continued(sample: &Sample, last: u32) -> Option<Vec<u8>> {
         return None;
     }
     let mut encoder = LogEncoder::continued(&header(), position).unwrap();
-    // What goes back behind its beginning cannot be in it.
+    // A rewind to before its beginning cannot be in it.
     after.iter().try_for_each(|record| encoder.push(record)).ok()?;
     encoder.flush();
     Some(drain(&mut encoder))
 }
 
 #[test]
-fn two_logs_are_one_from_wherever_the_first_was_cut() {
+fn two_logs_are_joined_wherever_the_first_was_cut() {
     let (mut joined, mut alone, mut refused) = (0, 0, 0);
     for seed in 0..logs() {
         let sample = Sample::eventful(seed, SMALL);

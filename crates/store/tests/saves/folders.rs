@@ -1,4 +1,4 @@
-//! A folder that several processes use, some of which are killed.
+//! A folder store used by several processes, some of which are killed.
 
 #![allow(
     clippy::disallowed_methods,
@@ -29,7 +29,7 @@ const WRITERS: u64 = 3;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_folder_behaves() {
+fn a_folder_keeps_the_contract_of_stores() {
     let folder = tempfile::tempdir().unwrap();
     at_once(behaves(&FolderStore::open(folder.path()).unwrap()));
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -53,7 +53,7 @@ fn a_log_grows_and_a_repeated_piece_is_not_written_twice() {
 }
 
 #[test]
-fn of_a_log_that_is_too_large_to_be_read_whole_parts_are_read() {
+fn a_log_too_large_to_read_whole_is_read_in_parts() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     at_once(store.append(&key().log(), 0, b"begin")).unwrap();
@@ -68,7 +68,7 @@ fn of_a_log_that_is_too_large_to_be_read_whole_parts_are_read() {
 }
 
 #[test]
-fn keys_do_not_lead_out_of_the_folder() {
+fn keys_cannot_leave_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path().join("in")).unwrap();
     for key in ["../out", "/etc/x", "a/../../out", "", "a//b", ".lock", "a/.b", "a\\b", "c:x"] {
@@ -82,7 +82,7 @@ fn keys_do_not_lead_out_of_the_folder() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_says_so_and_loses_nothing() {
+fn an_unwritable_folder_is_reported_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = FolderStore::open(folder.path()).unwrap();
     at_once(store.put("sessions", b"a file in the way", Condition::New, None)).unwrap();
@@ -93,7 +93,7 @@ fn a_folder_that_cannot_be_written_says_so_and_loses_nothing() {
     assert!(FolderStore::open(folder.path().join("sessions/deeper")).is_err());
 }
 
-/// A limit on the size of files is as a full disk is: some bytes fit, and then none.
+/// A limit on the size of files acts like a full disk: some bytes fit, and then none.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_reported_and_what_was_there_stays() {
@@ -167,18 +167,18 @@ fn writers_race_and_are_killed_and_nothing_written_is_lost() {
     assert_eq!(
         left_overs(&store),
         Vec::<PathBuf>::new(),
-        "whoever writes next clears what the dead have left"
+        "the next writer removes the temporary files of killed ones"
     );
 }
 
-/// No save is written by two.
+/// Checks that no save is reported as written by two processes.
 fn take(written: &mut BTreeSet<Tick>, told: Vec<Tick>) {
     for tick in told {
         assert!(written.insert(tick), "tick {} was written by two", tick.0);
     }
 }
 
-/// What is there is whole, true and no older than before.
+/// Checks that the stored save is whole, true and no older than before.
 fn look(store: &FolderStore, before: Tick) -> Tick {
     let Some(found) = at_once(store.get(&key().save())).unwrap() else { return before };
     let save = Save::from_bytes(&found.bytes).unwrap();
@@ -192,7 +192,7 @@ fn left_overs(store: &FolderStore) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|end| end == "unfinished")).collect()
 }
 
-/// A process that brings saves until it is killed.
+/// A process that uploads saves until it is killed.
 struct Writer {
     child: Child,
     lines: Receiver<String>,
@@ -213,7 +213,7 @@ impl Writer {
         while self.told.is_empty() && self.hear() {}
     }
 
-    /// Returns whether there was something to hear.
+    /// Returns whether a line was read.
     fn hear(&mut self) -> bool {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
@@ -234,7 +234,7 @@ impl Writer {
     }
 }
 
-/// This program again, to do only this.
+/// This program again, in the role of `what`.
 fn child(command: &mut Command, what: &str, folder: &Path, maker: u64) -> Child {
     command
         .args([&format!("folders::{what}"), "--exact", "--nocapture", "--test-threads=1"])
@@ -255,11 +255,11 @@ fn asked_to(what: &str) -> Option<(PathBuf, u64)> {
 }
 
 fn say(line: &str) {
-    // In one piece: half a line is never heard.
+    // One write: the parent never reads half a line.
     std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Not a test of its own: it brings saves until it is killed.
+/// Not a test of its own: it uploads saves until it is killed.
 #[test]
 fn brings_saves() {
     let Some((folder, maker)) = asked_to("brings_saves") else { return };

@@ -7,7 +7,7 @@ pub fn key() -> SessionKey {
     SessionKey::of(BuildId::from_bytes([0x11; 16]), "den", 1_800_000_000_000)
 }
 
-/// A save of this tick, whose state names its tick and whoever made it.
+/// A save of this tick, whose state names its tick and its maker.
 pub fn save(tick: u32, maker: u64) -> Save {
     let state = [u64::from(tick).to_le_bytes(), maker.to_le_bytes()].concat();
     let info = SaveInfo {
@@ -30,7 +30,7 @@ pub fn save(tick: u32, maker: u64) -> Save {
     Save { info, state, table: vec![9, 8] }
 }
 
-/// Brings a save to a store that answers at once. Time is virtual: what the machine would wait for is not waited for.
+/// Uploads a save to a store that answers at once. Time is virtual: waiting takes no time.
 pub fn bring(save: &Save, seed: u64, store: &dyn ObjectStore) -> Outcome {
     let (mut sync, bytes) = (SaveSync::new(save.info.clone(), seed), save.to_bytes().unwrap());
     let mut now = Time::ZERO;

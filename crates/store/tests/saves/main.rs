@@ -1,4 +1,4 @@
-//! Saves and cold logs: bytes, damage, races for one place, stores of every kind, what stays.
+//! Saves and cold logs: bytes, damage, races for one key, every kind of store, retention.
 
 mod bytes;
 mod cold;

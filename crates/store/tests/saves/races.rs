@@ -1,4 +1,4 @@
-//! Several bring saves to one place at once, while everything goes wrong: in virtual time, from seeds.
+//! Several uploaders of one save with every kind of fault: in virtual time, from seeds.
 
 #![allow(clippy::disallowed_methods, reason = "the number of seeds comes from the environment")]
 
@@ -17,7 +17,7 @@ const SEEDS: u64 = 300;
 const CLIENTS: u64 = 5;
 const SAVES_EACH: u32 = 12;
 
-/// One of those who bring saves: each knows a session that goes on.
+/// An uploader: each knows a session that goes on.
 struct Client {
     maker: u64,
     tick: u32,
@@ -35,7 +35,7 @@ impl Client {
     fn begin(&mut self, rng: &mut Rng) {
         self.left -= 1;
         self.tick += 1 + rng.below(6) as u32;
-        // Most agree on the state of a tick; now and then somebody has another.
+        // Most agree on the state of a tick; now and then one is desynced.
         let state_of = if rng.chance(1, 10) { self.maker } else { 0 };
         let mut save = save(self.tick, state_of);
         save.info.saved_unix_ms += self.maker;
@@ -43,7 +43,7 @@ impl Client {
         self.sync = Some((SaveSync::new(save.info, rng.next_u64()), bytes));
     }
 
-    /// Does one thing. Returns whether there is more to do.
+    /// Takes one step. Returns whether there are more.
     fn step(&mut self, store: &MemoryStore, rng: &mut Rng) -> bool {
         let Some((sync, bytes)) = &mut self.sync else {
             if self.left > 0 {
@@ -79,7 +79,7 @@ fn no_update_is_lost_and_no_older_save_replaces_a_newer_one() {
             let at = rng.below(CLIENTS) as usize;
             idle = if clients[at].step(&store, &mut rng) { 0 } else { idle + 1 };
         }
-        // What was given up long ago may still arrive.
+        // Delayed requests may still arrive.
         store.set_faults(Faults::default());
         let outcomes: Vec<_> = clients.into_iter().flat_map(|client| client.outcomes).collect();
         assert_eq!(outcomes.len(), (CLIENTS as u32 * SAVES_EACH) as usize, "seed {seed}");
@@ -102,7 +102,7 @@ fn name_of(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Compares what the clients believe with what was done.
+/// Compares the outcomes of the clients with the history.
 pub fn check(seed: u64, history: &[Commit], outcomes: &[(SaveInfo, Outcome)]) {
     let saves: Vec<SaveInfo> =
         history.iter().map(|commit| Save::from_bytes(commit.bytes.as_ref().unwrap()).unwrap().info).collect();
@@ -124,15 +124,12 @@ pub fn check(seed: u64, history: &[Commit], outcomes: &[(SaveInfo, Outcome)]) {
             }
             Outcome::Unreadable(bad) => panic!("seed {seed}: {bad}"),
         }
-        assert!(
-            last >= ours.tick,
-            "seed {seed}: what is there at the end is older than what somebody brought"
-        );
+        assert!(last >= ours.tick, "seed {seed}: the stored save is older than an uploaded one");
     }
 }
 
 #[test]
-fn what_is_not_a_save_is_left_alone() {
+fn an_object_that_is_no_save_is_left_alone() {
     let store = MemoryStore::new();
     at_once(store.put(&key().save(), b"something else", Condition::New, None)).unwrap();
     let ours = save(5, 0);
@@ -155,7 +152,7 @@ fn a_save_without_a_tick_beside_it_is_read() {
 }
 
 #[test]
-fn a_put_that_is_repeated_after_its_answer_was_lost_is_known_as_ours() {
+fn a_put_repeated_after_a_lost_answer_is_recognised_as_ours() {
     let ours = save(5, 0);
     let tag = |version: &str, tick| Ok(Some(Tag { version: Version(version.into()), tick }));
     let silence = || Err(PutError::MaybeDone(StoreError("-".into())));

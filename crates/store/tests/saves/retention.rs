@@ -1,4 +1,4 @@
-//! Which sessions stay on a store, and what is left when deleting is cut short.
+//! Retention of sessions in a store, and deletions that are interrupted.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn session(number: u64) -> SessionKey {
     SessionKey::of(BuildId::from_bytes([number as u8 % 2; 16]), "den", number)
 }
 
-/// A session that was written to `age_ms` ago: a save, and a log in three segments.
+/// A session that was last written `age_ms` ago: a save, and a log in three segments.
 fn put_session(store: &MemoryStore, number: u64, age_ms: u64) {
     store.set_unix_ms(NOW_MS - age_ms);
     let (key, save) = (session(number), save(number as u32, 0).to_bytes().unwrap());
@@ -34,7 +34,7 @@ fn numbers(store: &MemoryStore) -> Vec<u64> {
 }
 
 #[test]
-fn the_newest_stay_and_those_that_may_run() {
+fn the_newest_and_possibly_running_sessions_stay() {
     let store = MemoryStore::new();
     for number in 0..15 {
         put_session(&store, number, (20 - number) * HOUR_MS);
@@ -50,7 +50,7 @@ fn the_newest_stay_and_those_that_may_run() {
     let deleted = at_once(retain(&store, Retention::default(), &running, NOW_MS)).unwrap();
     assert_eq!(deleted, [5, 4, 3, 1, 0].map(session));
     assert_eq!(numbers(&store), [99, 14, 13, 12, 11, 10, 9, 8, 7, 6, 2]);
-    // None, except what was written to within the hour, and what runs.
+    // None, except sessions written within the hour, and running ones.
     at_once(retain(&store, Retention { sessions: 0 }, &running, NOW_MS)).unwrap();
     assert_eq!(numbers(&store), [99, 2]);
     at_once(delete_session(&store, &session(2))).unwrap();
@@ -59,7 +59,7 @@ fn the_newest_stay_and_those_that_may_run() {
 }
 
 #[test]
-fn deleting_that_is_cut_short_leaves_nothing_that_looks_whole_and_is_finished_later() {
+fn an_interrupted_deletion_looks_incomplete_and_is_finished() {
     let mut cut_short = 0;
     for seed in 0..200 {
         let store = MemoryStore::with_faults(seed, Faults::default());

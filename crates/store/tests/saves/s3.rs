@@ -1,4 +1,4 @@
-//! Storage that speaks S3, over HTTP, with everything that can go wrong between two machines.
+//! S3-compatible storage over HTTP, with all faults of a network.
 
 #![allow(clippy::disallowed_methods, reason = "the number of operations comes from the environment")]
 
@@ -24,7 +24,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn storage_that_speaks_s3_behaves() {
+fn s3_storage_keeps_the_contract_of_stores() {
     run(async {
         let stand = Stand::start(1, Wrongs::default()).await;
         behaves(&stand.store()).await;
@@ -44,7 +44,7 @@ fn wrong_credentials_and_wrong_protocols_are_refused() {
         assert!(matches!(&put, Err(PutError::Failing(trouble)) if trouble.0.contains("403")), "{put:?}");
         assert!(stranger.get("x").await.is_err());
         assert!(!format!("{stranger:?}").contains("something else"), "no secret is printed");
-        // Who is asked to speak TLS and cannot is not spoken to otherwise.
+        // An endpoint that should speak TLS and cannot gets no plain requests.
         let encrypted = stand.store_of("https", "");
         assert!(
             encrypted.get("x").await.is_err() && encrypted.put("x", b"", Condition::New, None).await.is_err()
@@ -54,7 +54,7 @@ fn wrong_credentials_and_wrong_protocols_are_refused() {
 }
 
 #[test]
-fn what_had_no_answer_may_be_done() {
+fn a_put_without_an_answer_may_be_done() {
     run(async {
         let stand = Stand::start(1, Wrongs { lost_reply: 1000, ..Wrongs::default() }).await;
         let put = stand.store().put("x", b"1", Condition::New, None).await;
@@ -78,7 +78,7 @@ fn what_had_no_answer_may_be_done() {
     });
 }
 
-/// Brings saves until enough was done. Time is virtual: what the machine would wait for is not waited for.
+/// Uploads saves until enough operations were done. Time is virtual: waiting takes no time.
 async fn bring_saves(stand: Stand, maker: u64, operations: u64) -> Vec<(SaveInfo, Outcome)> {
     let store: Arc<dyn ObjectStore> = Arc::new(stand.store());
     let mut rng = Rng::new(maker);
@@ -93,7 +93,7 @@ async fn bring_saves(stand: Stand, maker: u64, operations: u64) -> Vec<(SaveInfo
         let mut now = Time::ZERO;
         let outcome = loop {
             while sync.advance(&*store, &key().save(), &bytes, &|| now).await {
-                // Between looking and putting others come in.
+                // Other clients run between the read and the put.
                 if rng.chance(1, 3) {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
@@ -138,7 +138,7 @@ fn five_clients_race_and_no_update_is_lost() {
 }
 
 #[test]
-fn places_are_read_or_it_is_said_what_is_wrong() {
+fn locations_are_parsed_or_the_error_names_the_mistake() {
     let Ok(Place::S3(place)) =
         Place::parse("s3://my-games/a/b/?region=eu-1&style=host&endpoint=https%3A%2F%2Fs3.example")
     else {

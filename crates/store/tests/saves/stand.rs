@@ -1,5 +1,5 @@
-//! Storage that speaks S3 over HTTP, in memory: compares and swaps under one lock, remembers everything that was done, and fails
-//! as a seed decides.
+//! An S3-compatible server in memory: compares and swaps under one lock, records its whole history, and fails as a seed
+//! decides.
 
 #![allow(
     clippy::disallowed_methods,
@@ -34,9 +34,9 @@ use tokio::net::{TcpListener, TcpStream};
 const BUCKET: &str = "bucket";
 const KEY_ID: &str = "stand";
 const SECRET: &str = "of the stand";
-/// How long a client of the stand waits, as long as nothing is late on purpose.
+/// The client's time-out, as long as nothing is late on purpose.
 const PATIENT_LIMIT: Duration = Duration::from_secs(60);
-/// How long a client waits otherwise.
+/// The client's time-out otherwise.
 const HASTY_LIMIT: Duration = Duration::from_millis(400);
 /// Longer than that.
 const SLOW: Duration = Duration::from_millis(600);
@@ -44,12 +44,12 @@ const MAX_BODY: usize = 64 << 20;
 /// How many keys are in one answer: few, so that there are several.
 const KEYS_AT_ONCE: usize = 3;
 
-/// How often what goes wrong, of 1,000 requests.
+/// How often each fault happens, of 1,000 requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrongs {
     /// 503, and nothing is done.
     pub unavailable: u64,
-    /// It is done, later than anybody waits for.
+    /// It is done, later than any client waits.
     pub slow: u64,
     /// The connection breaks before anything is done.
     pub broken: u64,
@@ -134,7 +134,7 @@ impl Stand {
         stand
     }
 
-    /// A client of it.
+    /// A client of the server.
     pub fn store(&self) -> S3Store {
         self.store_of("http", SECRET)
     }
@@ -153,12 +153,12 @@ impl Stand {
         S3Store::open(S3Options { credentials, request_limit, ..S3Options::new(place) }).unwrap()
     }
 
-    /// Where it is, for a program.
+    /// Its location, for a program.
     pub fn place(&self) -> String {
         format!("s3://{BUCKET}/some/where?endpoint=http://127.0.0.1:{}", self.port)
     }
 
-    /// What a program has to have in its environment.
+    /// The environment variables that a program needs.
     pub fn environment() -> [(&'static str, &'static str); 2] {
         [("AWS_ACCESS_KEY_ID", KEY_ID), ("AWS_SECRET_ACCESS_KEY", SECRET)]
     }
@@ -171,12 +171,12 @@ impl Stand {
         self.objects.lock().history.clone()
     }
 
-    /// How many puts with a condition were decided.
+    /// How many conditional puts were decided.
     pub fn conditional_puts(&self) -> u64 {
         self.objects.lock().conditional_puts
     }
 
-    /// What went wrong how often, to be shown.
+    /// The number of each fault, as text.
     pub fn happened(&self) -> String {
         format!("{:?}", self.chance.lock().unwrap().happened)
     }
@@ -228,7 +228,7 @@ impl Stand {
         Ok(Response::from_parts(parts, body))
     }
 
-    /// What nobody waits for any more is done nevertheless, as by a machine that was busy.
+    /// Requests with a timed-out client are still done, as by a busy machine.
     async fn answer_late(
         &self,
         service: &S3Service,
@@ -251,7 +251,7 @@ fn whole(bytes: Bytes) -> Answer {
     Full::new(bytes).map_err(|never: Infallible| match never {}).boxed()
 }
 
-/// Half of it, and then the connection breaks.
+/// Half of the answer, and then the connection breaks.
 fn half(bytes: &Bytes) -> Answer {
     let first = bytes.slice(..bytes.len() / 2);
     let frames = [Ok(Frame::data(first)), Err(io::ErrorKind::ConnectionReset.into())];
@@ -276,7 +276,7 @@ impl Stored {
 }
 
 impl Inside {
-    /// Whether a put may be done. This is all under one lock: nobody comes in between.
+    /// Whether a put may be done. All of this is under one lock.
     fn allows(&mut self, input: &PutObjectInput) -> S3Result<()> {
         let there = self.objects.get(&input.key).map(Stored::tag);
         self.conditional_puts += u64::from(input.if_match.is_some() || input.if_none_match.is_some());

@@ -1,11 +1,11 @@
-//! What every store does alike.
+//! The contract of every object store.
 
 use sametick_sim::Tick;
 use sametick_store::saves::{Condition, MemoryStore, ObjectStore, PutError, Version, at_once};
 
 use crate::kit::{key, save};
 
-/// Goes once through everything that a store promises.
+/// Checks every promise of a store once.
 pub async fn behaves(store: &dyn ObjectStore) {
     let (save_key, log_key) = (key().save(), key().log());
     assert_eq!(store.head(&save_key).await, Ok(None));
@@ -34,7 +34,7 @@ pub async fn behaves(store: &dyn ObjectStore) {
     let second = store.put(&save_key, &newer, second, Some(Tick(6))).await.unwrap();
     assert_ne!(first, second);
     let stale = store.put(&save_key, &bytes, Condition::Replaces(first), Some(Tick(5))).await;
-    assert_eq!(stale, Err(PutError::Conflict), "somebody else has replaced it");
+    assert_eq!(stale, Err(PutError::Conflict), "another writer has replaced it");
     assert_eq!(store.head(&save_key).await.unwrap().unwrap().tick, Some(Tick(6)));
 
     store.put(&log_key, b"log", Condition::New, None).await.unwrap();
@@ -55,6 +55,6 @@ pub async fn behaves(store: &dyn ObjectStore) {
 }
 
 #[test]
-fn a_store_in_memory_behaves() {
+fn a_store_in_memory_keeps_the_contract_of_stores() {
     at_once(behaves(&MemoryStore::new()));
 }

@@ -25,7 +25,7 @@ use crate::{Cpu, FLYING, MEASURE, MESSAGE, line, pin, table};
 const ECHOES: usize = 2_000;
 const WEBSOCKET_ECHOES: usize = 550;
 
-/// How many clients come and go one after the other. Fewer than an address may send first packets at once.
+/// How many clients connect one after the other. Fewer than the burst of first packets of an address.
 const HANDSHAKES: usize = 100;
 
 pub fn hello() -> Hello {
@@ -33,7 +33,7 @@ pub fn hello() -> Hello {
     Hello { identity, intent: Intent::Ping, name: String::new(), pass: None }
 }
 
-/// Echoes a second, and what each cost the server's thread.
+/// Echoes a second, and the server thread's CPU time for each.
 struct Figures {
     per_second: f64,
     server_ns: f64,

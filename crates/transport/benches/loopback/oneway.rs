@@ -1,4 +1,4 @@
-//! One way, one thread: what a packet costs to send and to receive.
+//! One way, one thread: the cost of sending and receiving a packet.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -69,7 +69,7 @@ fn first() -> Vec<u8> {
     hello().to_bytes(&AccessKey::open(), stamp).unwrap()
 }
 
-/// The next arrival that `take` wants.
+/// The next arrival that `take` accepts.
 async fn arrival<T>(endpoint: &mut impl Endpoint, mut take: impl FnMut(Arrival<'_>) -> Option<T>) -> T {
     poll_fn(|cx| {
         let mut taken = None;

@@ -39,7 +39,7 @@ impl Raw {
         }
     }
 
-    /// Receives what is there and sends it back, until nobody has sent anything for a second.
+    /// Echoes packets until none has arrived for a second.
     pub fn echo_one_by_one(&mut self) {
         self.socket.set_read_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
         while let Ok((len, from)) = self.socket.recv_from(&mut self.buffer) {

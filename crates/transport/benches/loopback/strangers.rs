@@ -1,4 +1,4 @@
-//! What a stranger's first packet costs, next to that of somebody who knows the passphrase.
+//! The cost of a stranger's first packet, next to that of a client with the passphrase.
 
 use std::hint::black_box;
 

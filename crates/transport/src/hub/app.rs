@@ -1,4 +1,4 @@
-//! What runs on a hub: what it is told and what it is asked.
+//! The application interface of a hub: its events and callbacks.
 
 use std::net::SocketAddr;
 
@@ -11,13 +11,13 @@ use crate::endpoint::{Gone, RawEvent};
 /// Why a link has ended, or never began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// As the link itself knows.
+    /// The reason that the link itself knows.
     Link(Closed),
-    /// The carrier went away under it.
+    /// The carrier ended.
     Carrier(Gone),
-    /// The server turned us down, and said why.
+    /// The server refused us, with a reason.
     Refused(Refusal),
-    /// The server's answer cannot be read.
+    /// The server's answer is malformed.
     BadAnswer(Malformed),
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Display for Ended {
             Ended::Link(Closed::There(reason)) if reason.text.is_empty() => {
                 f.write_str("closed from the other side")
             }
-            // What a stranger wrote stays on its line.
+            // Text of a peer is escaped to one line.
             Ended::Link(Closed::There(reason)) => {
                 write!(f, "closed from the other side: {}", reason.text.replace(char::is_control, " "))
             }
@@ -43,7 +43,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// What the application is told.
+/// An event of the application.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A link has opened.
@@ -52,44 +52,44 @@ pub enum Event<'a> {
     Message(Key, Channel, &'a [u8]),
     /// A link has ended; the key is never used again. Its last figures come with it, if it ever opened.
     Ended(Key, &'a Ended, Option<LinkStats>),
-    /// The time of [`App::wake_at`] has come, or somebody has rung.
+    /// The time of [`App::wake_at`] has come, or the waker was rung.
     Timeout,
 }
 
-/// What runs on a hub.
+/// The application of a hub.
 pub trait App {
-    /// Whether to let in a client whose proof was good. Nothing may be remembered of it: it comes in with [`App::enter`], at once,
-    /// later, or never if it has only made up its address.
+    /// Whether to admit a client with a good proof. The application must not remember it yet: [`App::enter`] follows at
+    /// once, later, or never if the source address was forged.
     fn admit(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal>;
 
-    /// A client that was let in has come in; `Opened` follows. A refusal closes its link.
+    /// An admitted client has proven its address; `Opened` follows. A refusal closes its link.
     fn enter(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
         let _ = (now, key, from, proven);
         Ok(())
     }
 
-    /// Whether a link takes part in something. One that does not may only have [little](super::budget::UNJOINED_BYTES) on its way.
+    /// Whether a link has joined a session or room. One that has not may only have
+    /// [little](super::budget::UNJOINED_BYTES) in flight.
     fn has_joined(&self, key: Key) -> bool {
         let _ = key;
         false
     }
 
-    /// Takes what happened; sends by way of `links`.
+    /// Handles an event; sends by way of `links`.
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>);
 
-    /// Takes what happens in a raw WebSocket: whole messages of somebody who has no link, see
-    /// [`Upgrade::Raw`](crate::site::Upgrade::Raw).
+    /// Handles an event of a raw WebSocket, which is not a link: see [`Upgrade::Raw`](crate::site::Upgrade::Raw).
     fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: RawEvent) {
         let _ = (now, event);
         links.hang_up(key);
     }
 
-    /// What was sent meanwhile has been handed to the carriers.
+    /// All data sent so far has been passed to the carriers.
     fn settled(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// When to be called at the latest, also if nothing happens.
+    /// The latest time of the next call, also if nothing happens.
     fn wake_at(&self) -> Option<Time>;
 
     /// Whether the hub should stop.
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_has_the_words_that_the_peer_is_told() {
+    fn the_log_has_the_reason_that_the_peer_is_sent() {
         for broken in [Malformed::Truncated, Malformed::TooLong, Malformed::Forbidden("Join is sent once")] {
             let logged = Ended::Link(Closed::Violation(broken)).to_string();
             assert_eq!(logged, format!("the other side broke the protocol: {}", broken.rule()));

@@ -1,4 +1,4 @@
-//! How much of messages that are not whole yet a server holds: for a link, for an address, and for all.
+//! Memory budgets of a server for incomplete messages: per link, per address, and in total.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,19 +7,20 @@ use sametick_wire::closing::OVER_A_LIMIT;
 
 use super::{App, Hub, Key};
 
-/// What a link may make a server hold before it has joined anything: the request to join, with the longest setup, fits.
+/// The budget of a link before it has joined: a request to join with the longest setup fits.
 pub const UNJOINED_BYTES: usize = 8 << 10;
 
-/// After that: the longest message that a relay takes, a state of a desync with its parts, and what comes right behind it.
+/// The budget after that: the longest message of a relay, a state after a desync with its parts, and the bytes directly
+/// behind it.
 pub const LINK_BYTES: usize = (16 << 20) + (64 << 10);
 
-/// What the links of one address may hold together, of IPv6 those of one network.
+/// The budget of all links of one address, for IPv6 of one network.
 pub const ADDRESS_BYTES: usize = 24 << 20;
 
-/// What all may.
+/// The total budget.
 pub const ALL_BYTES: usize = 64 << 20;
 
-/// Who has to go.
+/// The link that has to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     /// The link itself.
@@ -30,7 +31,7 @@ pub(super) enum Excess {
     All(&'static str),
 }
 
-/// What is held.
+/// The bytes that are held.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     of_address: HashMap<IpAddr, usize>,
@@ -38,7 +39,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// A link of an address holds another amount than before.
+    /// Updates the amount that a link of an address holds.
     pub fn change(&mut self, of: IpAddr, before: usize, after: usize) {
         if before == after {
             return;
@@ -51,7 +52,7 @@ impl Held {
         }
     }
 
-    /// Whether a link that holds so much is too much for somebody.
+    /// The exceeded budget, if a link that holds so much exceeds one.
     pub fn excess(&self, of: IpAddr, held: usize, has_joined: bool) -> Option<Excess> {
         if !has_joined && held > UNJOINED_BYTES {
             Some(Excess::Link("a link that has not joined may have 8 KiB of messages that are not whole"))
@@ -68,7 +69,7 @@ impl Held {
 }
 
 impl Hub {
-    /// Notes that a link takes part in something, once it does.
+    /// Notes that a link has joined, once it has.
     pub(super) fn look_whether_joined(&mut self, key: Key, app: &impl App) {
         if let Some(entry) = self.links.entries.get_mut(&key).filter(|entry| !entry.has_joined)
             && app.has_joined(key)
@@ -78,7 +79,7 @@ impl Hub {
         }
     }
 
-    /// Closes a link if it, its address, or all hold more than they may.
+    /// Closes a link if it, its address, or all together exceed their budget.
     pub(super) fn enforce(&mut self, key: Key, app: &impl App) {
         self.look_whether_joined(key, app);
         let Some(excess) = self.links.weigh(key) else { return };
@@ -101,7 +102,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn a_link_an_address_and_all_have_their_budgets() {
+    fn links_addresses_and_the_server_have_budgets() {
         let ip = |n: u8| IpAddr::from(Ipv4Addr::new(192, 0, 2, n));
         let mut held = Held::default();
         let of_link = |excess| matches!(excess, Some(Excess::Link(_)));

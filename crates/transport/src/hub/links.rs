@@ -1,4 +1,4 @@
-//! The open links of a hub, as its application reaches them.
+//! The open links of a hub, as its application uses them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,14 +13,14 @@ pub(super) struct Entry {
     pub link: Link,
     /// When the link wants to be woken.
     pub wake_at: Time,
-    /// The earliest timer that is set for it: a later wish needs no new one.
+    /// The earliest timer that is set for it: a later time needs no new one.
     pub timer_at: Option<Time>,
     pub dirty: bool,
-    /// Where it comes from, if that is not this side: what it may have is limited then.
+    /// The address of a remote client; set only on the server's side, where it limits what the link may hold.
     pub network: Option<IpAddr>,
-    /// It takes part in something.
+    /// Whether it has joined a session or room.
     pub has_joined: bool,
-    /// What it holds, as far as that is counted.
+    /// The bytes it holds, where these are counted.
     held: usize,
 }
 
@@ -31,17 +31,17 @@ pub struct Links {
     pub(super) entries: HashMap<Key, Entry>,
     /// Links with something to drain.
     pub(super) dirty: Vec<Key>,
-    /// Links that hold more than they may, or whose address does.
+    /// Links that exceed a budget, their own or that of their address.
     pub(super) over: Vec<Key>,
     held: Held,
-    /// Those that talk in whole messages, and whether they are still heard.
+    /// The open raw WebSockets, and whether they are still read.
     pub(super) raw_sockets: HashMap<Key, bool>,
-    /// What is to be said to them; nothing more if there are no words.
+    /// Messages to send on raw WebSockets; `None` closes one.
     pub(super) said: Vec<(Key, Option<RawMessage>)>,
 }
 
 impl Links {
-    /// The time by which the hub goes at this moment.
+    /// The current time of the hub.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -65,7 +65,7 @@ impl Links {
         }
     }
 
-    /// The figures of a link.
+    /// The statistics of a link.
     pub fn stats(&self, key: Key) -> Option<LinkStats> {
         self.entries.get(&key).map(|entry| entry.link.stats())
     }
@@ -90,12 +90,12 @@ impl Links {
         self.entries.is_empty()
     }
 
-    /// Says something to somebody who raw WebSockets in whole messages; it leaves when the application returns.
+    /// Sends a message on a raw WebSocket; it leaves when the application returns.
     pub fn say(&mut self, key: Key, words: RawMessage) {
         self.said.push((key, Some(words)));
     }
 
-    /// Ends a raw WebSocket after what has been said. Nothing more is heard of it.
+    /// Closes a raw WebSocket after the messages sent on it. Nothing more is read.
     pub fn hang_up(&mut self, key: Key) {
         self.raw_sockets.entry(key).and_modify(|is_heard| *is_heard = false);
         self.said.push((key, None));
@@ -123,7 +123,7 @@ impl Links {
         Some(entry)
     }
 
-    /// Counts what a link holds. Returns who has to go for it, if anybody.
+    /// Counts the bytes a link holds. Returns the link to close for it, if any.
     pub(super) fn weigh(&mut self, key: Key) -> Option<Excess> {
         let entry = self.entries.get_mut(&key)?;
         let (network, held) = (entry.network?, entry.link.held());

@@ -1,6 +1,6 @@
-//! Clients of a server without a passphrase whose first packet was answered, and who have not shown yet that they receive at
-//! their address. Anybody can send such packets in any number and from made-up addresses: nothing else is remembered of them,
-//! and the application does not hear of them.
+//! Unproven clients of a server without a passphrase: their first packet was answered, and they have not shown yet that
+//! they receive at their address. Such packets can be sent in any number and from forged addresses, so nothing else is
+//! stored for them, and the application does not learn of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -11,24 +11,24 @@ use sametick_wire::hello::Proven;
 
 use super::Key;
 
-/// So many are remembered; then the oldest is given up, and may try again.
+/// How many are stored; then the oldest is dropped, and may try again.
 const MAX_UNMET: usize = 4_096;
 
-/// For so long at most: by then a client has given up by itself.
+/// The longest time one is stored: a client has given up by then.
 const PATIENCE_US: u64 = 5_000_000;
 
-/// One of them.
+/// An unproven client.
 pub(super) struct Client {
     pub from: SocketAddr,
     pub proven: Proven,
     pub proof: ProofId,
 }
 
-/// All of them.
+/// All unproven clients.
 #[derive(Default)]
 pub(super) struct Unmet {
     clients: HashMap<Key, Client>,
-    /// Oldest first; some have been met meanwhile.
+    /// Oldest first; some have been proven meanwhile.
     order: VecDeque<(Time, Key)>,
 }
 
@@ -46,7 +46,7 @@ impl Unmet {
         self.clients.remove(&key)
     }
 
-    /// The next that is given up.
+    /// Removes and returns the next one that has expired.
     pub fn poll_given_up(&mut self, now: Time) -> Option<Key> {
         while let Some((since, key)) = self.order.front().copied() {
             let is_over = now.micros_since(since) >= PATIENCE_US || self.order.len() > MAX_UNMET;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_given_up_when_there_are_too_many_and_all_after_a_while() {
+    fn the_oldest_unproven_client_is_dropped_and_all_time_out() {
         let mut unmet = Unmet::default();
         for n in 0..MAX_UNMET as u64 {
             unmet.insert(Time::from_millis(n), key(n), client());

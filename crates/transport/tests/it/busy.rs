@@ -1,4 +1,4 @@
-//! An application that has too much to do goes on hearing.
+//! An overloaded application still reads its messages.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -18,11 +18,11 @@ use tokio_tungstenite::tungstenite::protocol::WebSocket;
 use crate::echo::{LOCALHOST, block_on};
 use crate::raw_sockets::Rooms;
 
-/// How many messages wait to be heard, and how long the application is busy each time that something is due.
+/// How many messages wait, and how long the application is busy for each timer.
 const MESSAGES: u32 = 1_000;
 const BUSY: Duration = Duration::from_millis(4);
 
-/// Has a message to hand over, each time it is asked.
+/// Passes on a message at each poll.
 struct Crowd {
     left: u32,
 }
@@ -61,7 +61,7 @@ impl Endpoint for Crowd {
     fn drop_link(&mut self, _: LinkId) {}
 }
 
-/// Something is always due, and takes its time.
+/// A timer is always due, and its handling takes time.
 #[derive(Default)]
 struct Busy {
     turns: u32,
@@ -97,7 +97,7 @@ impl App for Busy {
 }
 
 #[test]
-fn what_is_due_leaves_time_to_listen() {
+fn due_timers_leave_time_to_read_messages() {
     let mut app = Busy::default();
     block_on(async {
         let mut hub = Hub::new(Clock::start(), None);
@@ -107,7 +107,7 @@ fn what_is_due_leaves_time_to_listen() {
     assert!(app.turns < MESSAGES / 4, "heard {} messages in {} turns", app.heard, app.turns);
 }
 
-/// Something is always due; in one of the turns a client says something.
+/// A timer is always due; in one of the turns a client sends a message.
 struct Interrupted {
     connected: mpsc::Receiver<WebSocket<TcpStream>>,
     client: Option<WebSocket<TcpStream>>,
@@ -125,7 +125,7 @@ impl App for Interrupted {
         let Event::Timeout = event else { return };
         self.turns += 1;
         if let Ok(mut client) = self.connected.try_recv() {
-            // The socket of the hub has it when this returns.
+            // The hub's socket has it when this returns.
             client.send("hear me".into()).unwrap();
             self.client = Some(client);
             self.said_in = self.turns;
@@ -148,7 +148,7 @@ impl App for Interrupted {
 }
 
 #[test]
-fn what_arrives_during_a_turn_is_heard_before_the_next() {
+fn messages_during_a_turn_are_read_before_the_next() {
     let (sender, connected) = mpsc::channel();
     let mut app = Interrupted { connected, client: None, turns: 0, said_in: 0, heard_in: None };
     block_on(async {

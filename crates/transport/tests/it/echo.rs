@@ -34,9 +34,9 @@ pub fn hello() -> Hello {
 struct Echo {
     stop: mpsc::Receiver<()>,
     ended: mpsc::Sender<Ended>,
-    /// Who has asked for more than it will read.
+    /// Links that have asked for more than they will read.
     flooded: Vec<Key>,
-    /// Who has not joined.
+    /// Links that have not joined.
     unjoined: Vec<Key>,
     /// Whether links join only when they ask for it.
     holds_back: bool,
@@ -44,7 +44,7 @@ struct Echo {
     wake_at: Time,
 }
 
-/// How often a server looks whether it should stop. Not a wait: nothing is asserted about it.
+/// How often a server checks whether it should stop. Not a wait: no assertion depends on it.
 const LOOK_EVERY_US: u64 = 5_000;
 
 impl App for Echo {
@@ -52,7 +52,7 @@ impl App for Echo {
         identity(1, 1).refusal(&proven.hello.identity).map_or(Ok(()), Err)
     }
 
-    /// A link takes part unless it has said that it does not.
+    /// A link counts as joined unless it has sent that it has not.
     fn has_joined(&self, key: Key) -> bool {
         !self.unjoined.contains(&key)
     }
@@ -108,7 +108,7 @@ impl Server {
         Server::start_at(proofs, [LOCALHOST.parse().unwrap(); 5])
     }
 
-    /// One whose links have joined only when they have said so.
+    /// A server whose links join only on request.
     pub fn start_strict(proofs: ProofJournal) -> Server {
         Server::run(proofs, [LOCALHOST.parse().unwrap(); 5], true)
     }
@@ -268,7 +268,7 @@ pub fn run_client(to: &Locator, key: &AccessKey, hello: &Hello, mut client: Clie
     client
 }
 
-/// Runs any client until it is done, in a thread of its own: whoever calls this may be in a runtime.
+/// Runs any client until it is done, in a thread of its own, because the caller may be in a runtime.
 pub fn run_app(to: &Locator, key: &AccessKey, hello: &Hello, app: &mut (impl App + Send)) {
     let run = || {
         block_on(async {

@@ -1,4 +1,4 @@
-//! Extra sockets: the datagrams of WebSocket links, and those who would misuse them.
+//! Extra sockets: the datagrams of WebSocket links, and their misuse.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use crate::echo::{Server, block_on, hello, run_app};
 use crate::limits::{next_end, others_are_served};
 use crate::raw::RawWebSocket;
 
-/// Sends inputs, one after the other, until so many datagrams have brought them back.
+/// Sends inputs, one after the other, until so many came back by datagrams.
 struct Player {
     datagrams: u64,
     sent: u8,
@@ -64,7 +64,7 @@ fn a_websocket_link_has_datagrams_on_extra_sockets() {
         let (ended, stats) = player.ended.unwrap();
         assert_eq!(ended, Ended::Link(Closed::Here), "{scheme:?}");
         assert!(stats.unwrap().packets_received >= 100, "{scheme:?}: {stats:?}");
-        // One input at a time is out, so none overtakes another, whichever socket it takes.
+        // One input at a time is in flight, so none overtakes another, whichever socket it takes.
         assert!(player.got.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1)), "{scheme:?}");
         assert!(matches!(next_end(&server), Ended::Link(Closed::There(_))));
     }
@@ -102,7 +102,7 @@ fn an_extra_socket_belongs_to_a_link_that_is_open() {
         while raw.socket.next().await.is_some() {}
         next_end(&server);
         for mut socket in extra {
-            // Whatever it was sent, it ends with its link.
+            // It ends with its link, whatever was sent on it.
             while let Some(Ok(_)) = socket.next().await {}
         }
         assert_eq!(refusal(&server).await.0, 404, "the link has ended");
@@ -120,7 +120,7 @@ fn a_link_whose_extra_sockets_are_gone_goes_on_without_them() {
         let Message::Binary(_) = extra.next().await.unwrap().unwrap() else { panic!("no datagram") };
         extra.close(None).await.unwrap();
         while let Some(Ok(_)) = extra.next().await {}
-        // What was not acknowledged on the extra socket comes once more, on the link's own.
+        // Datagrams that were not acknowledged on the extra socket are repeated on the link's own.
         let mut came = 0;
         raw.send(Channel::Input, b"two").await.unwrap();
         while came < 2 {

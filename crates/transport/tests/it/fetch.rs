@@ -1,4 +1,4 @@
-//! What is asked of other servers, and what is not taken from them.
+//! The HTTP client: its requests, and the answers it refuses.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ fn get(trust: Trust, url: &str, key: Option<&str>, limits: Limits) -> Result<Fet
     block_on(async { fetcher.get(&url, key, limits).await })
 }
 
-/// What becomes of it if a server says this and closes, and what the server was asked.
+/// The result for a server with this answer, and the request that the server got.
 fn said(answer: String, key: Option<&str>) -> (Result<Fetched, FetchError>, String) {
     let listener = TcpListener::bind(LOCALHOST).unwrap();
     let url = format!("http://{}/x?y=z", listener.local_addr().unwrap());
@@ -32,7 +32,7 @@ fn said(answer: String, key: Option<&str>) -> (Result<Fetched, FetchError>, Stri
         while !asked.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
             asked.push(byte[0]);
         }
-        // Whoever has heard enough hangs up.
+        // The client hangs up once it has read enough.
         let _ = stream.write_all(answer.as_bytes());
         String::from_utf8(asked).unwrap()
     });
@@ -63,7 +63,7 @@ fn an_answer_has_a_status_and_a_body_of_bounded_length() {
 }
 
 #[test]
-fn whoever_does_not_answer_is_not_waited_for() {
+fn a_server_that_does_not_answer_times_out() {
     let listener = TcpListener::bind(LOCALHOST).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let soon = Limits { time: Duration::from_millis(50), ..LIMITS };
@@ -74,7 +74,7 @@ fn whoever_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn over_tls_only_the_right_one_is_believed() {
+fn over_tls_only_the_right_server_is_trusted() {
     let certificate = Certificate::self_signed(&["localhost".into()], Purpose::Native).unwrap();
     let hash = certificate.hash();
     block_on(async {

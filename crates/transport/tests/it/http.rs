@@ -1,4 +1,4 @@
-//! What a WebSocket listener says to those who speak HTTP, and how long it listens to them.
+//! The HTTP side of a WebSocket listener, and its time-outs.
 
 use std::future::poll_fn;
 use std::io::{Read, Write};
@@ -22,11 +22,11 @@ use crate::raw::first_message;
 
 const IN_VAIN: Duration = Duration::from_secs(10);
 
-/// What a server answers to these bytes until it closes the connection.
+/// The server's answer to these bytes until it closes the connection.
 fn answer(to: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(IN_VAIN)).unwrap();
-    // It may have heard enough before the end.
+    // The server may have closed before the end.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -37,7 +37,7 @@ const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
 const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 #[test]
-fn whoever_asks_for_no_link_is_told_so_and_the_connection_ends() {
+fn a_request_without_an_upgrade_is_refused_and_closed() {
     let server = Server::open();
     let to = server.addr(Scheme::Ws);
     let status = |request: &str, status: &str| {
@@ -61,7 +61,7 @@ fn whoever_asks_for_no_link_is_told_so_and_the_connection_ends() {
     status("nonsense\r\n\r\n", "400");
 }
 
-/// Shows every visitor the same large page.
+/// Serves the same large page to every visitor.
 pub struct Poster(pub Bytes);
 
 impl Pages for Poster {
@@ -73,7 +73,7 @@ impl Pages for Poster {
 /// A listener with pages, in a thread of its own until this is dropped.
 struct Listener {
     addr: SocketAddr,
-    /// Where each hello came from.
+    /// The source address of each hello.
     hellos: mpsc::Receiver<IpAddr>,
     _stop: oneshot::Sender<()>,
 }
@@ -108,7 +108,7 @@ fn start(site: Site) -> Listener {
 }
 
 #[test]
-fn a_connection_answers_many_requests_at_its_pace_and_becomes_a_link_at_the_end() {
+fn a_connection_answers_rate_limited_requests_then_upgrades() {
     let listener = start(Site { pages: Some(Arc::new(Poster("hello".into()))), ..Site::default() });
     block_on(async {
         let mut stream = tokio::net::TcpStream::connect(listener.addr).await.unwrap();
@@ -128,7 +128,7 @@ fn a_connection_answers_many_requests_at_its_pace_and_becomes_a_link_at_the_end(
     });
 }
 
-/// Has an answer at `/later` once it is told; who asks for it is in it.
+/// Answers at `/later` once the test sends the answer, which is in it.
 struct Oracle(Mutex<Option<oneshot::Receiver<&'static str>>>);
 
 impl Pages for Oracle {
@@ -149,7 +149,7 @@ impl Pages for Oracle {
 }
 
 #[test]
-fn an_answer_may_come_later_and_keeps_nobody_waiting() {
+fn a_delayed_answer_does_not_delay_other_requests() {
     for (origin, is_welcome) in [("", "true"), ("Origin: http://other.example\r\n", "false")] {
         let (tell, told) = oneshot::channel();
         let pages = Oracle(Mutex::new(Some(told)));
@@ -159,7 +159,7 @@ fn an_answer_may_come_later_and_keeps_nobody_waiting() {
         let to = listener.addr;
         let later = ask("/later");
         let later = std::thread::spawn(move || answer(to, &later));
-        // The other one may not have asked yet; it is not answered either way.
+        // The other request may not have arrived yet; it is not answered either way.
         assert!(answer(to, &ask("/")).ends_with("now"));
         tell.send("yes").unwrap();
         assert!(later.join().unwrap().ends_with(&format!("yes 127.0.0.1 {is_welcome}")));
@@ -167,7 +167,7 @@ fn an_answer_may_come_later_and_keeps_nobody_waiting() {
 }
 
 #[test]
-fn whoever_goes_away_is_not_waited_for() {
+fn a_disconnected_visitor_is_not_waited_for() {
     let (mut tell, told) = oneshot::channel();
     let listener = start(Site { pages: Some(Arc::new(Oracle(Mutex::new(Some(told))))), ..Site::default() });
     let mut stream = TcpStream::connect(listener.addr).unwrap();
@@ -215,7 +215,7 @@ fn behind_a_proxy_the_address_it_names_is_the_one_that_counts() {
 }
 
 #[test]
-fn whoever_reads_a_page_slowly_keeps_neither_memory_nor_time() {
+fn a_slow_page_reader_holds_neither_memory_nor_connection() {
     let page = Bytes::from(vec![b'x'; 8 << 20]);
     let listener = start(Site { pages: Some(Arc::new(Poster(page))), ..Site::default() });
     let slow: Vec<TcpStream> = (0..50)

@@ -1,4 +1,4 @@
-//! Every limit of the public listeners and of those who know the passphrase, and somebody who tries to break it.
+//! Every limit of the public listeners and of clients with the passphrase, and peers that try to break it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -24,7 +24,7 @@ use crate::echo::{Client, LOCALHOST, Server, block_on, hello, run_client};
 use crate::raw::{RawQuic, RawWebSocket, blob, first_message};
 use crate::stranger::{hello_of, sealed_first, seconds_from_now};
 
-/// Longer than any deadline: whoever waits for this long waits in vain.
+/// Longer than any deadline: an event that has not happened by then does not happen.
 const IN_VAIN: Duration = Duration::from_secs(10);
 
 /// How the next link of the server ends.
@@ -49,7 +49,7 @@ fn limit(what: &'static str) -> Ended {
     Ended::Carrier(Gone::Limit(what))
 }
 
-/// Somebody else comes, is served, and leaves.
+/// Another client connects, is served, and leaves.
 pub fn others_are_served(server: &Server, scheme: Scheme) {
     let client = Client::new(vec![(Channel::Chat, b"still there?".to_vec())]);
     let client = run_client(server.locator(scheme), &AccessKey::open(), &hello(), client);
@@ -58,7 +58,7 @@ pub fn others_are_served(server: &Server, scheme: Scheme) {
 }
 
 #[test]
-fn a_websocket_message_that_is_too_long_or_not_binary_ends_the_link() {
+fn a_too_long_or_text_websocket_message_ends_the_link() {
     let server = Server::open();
     for (message, why) in [
         (Message::binary(vec![0; MAX_MESSAGE + 1]), "a message is too long"),
@@ -74,7 +74,7 @@ fn a_websocket_message_that_is_too_long_or_not_binary_ends_the_link() {
 }
 
 #[test]
-fn a_first_message_that_is_too_long_or_text_is_nobody() {
+fn a_too_long_or_text_first_message_opens_no_link() {
     let server = Server::open();
     for message in [Message::binary(vec![0; MAX_HELLO + 1]), Message::text("hello"), Message::binary(vec![])]
     {
@@ -114,7 +114,7 @@ fn pages_of_other_sites_may_not_connect() {
     assert_eq!(status_for(to, ""), "HTTP/1.1 101");
 }
 
-/// How long a connection lives that sends these bytes, one now and then.
+/// How long a connection lives that sends these bytes at intervals.
 fn lives_for(to: SocketAddr, trickle: &[u8]) -> Duration {
     let start = Instant::now();
     let mut stream = TcpStream::connect(to).unwrap();
@@ -135,7 +135,7 @@ fn lives_for(to: SocketAddr, trickle: &[u8]) -> Duration {
 }
 
 #[test]
-fn whoever_says_nothing_or_says_it_slowly_is_cut_off() {
+fn a_silent_or_slow_client_is_cut_off() {
     let server = Server::open();
     let [ws, wss] = [Scheme::Ws, Scheme::Wss].map(|scheme| server.addr(scheme));
     let slow = b"GET / HTTP/1.1\r\nHost: a-very-long-name-that-takes-its-time-to-be-spelled-out-entirely.example\r\n\r\n";
@@ -177,7 +177,7 @@ fn whoever_says_nothing_or_says_it_slowly_is_cut_off() {
 }
 
 #[test]
-fn a_flood_of_messages_is_read_at_its_pace_and_others_do_not_notice() {
+fn a_flood_of_messages_is_rate_limited_without_harming_others() {
     let server = Server::open();
     block_on(async {
         let mut raw = RawWebSocket::open(&server).await;
@@ -199,7 +199,7 @@ fn a_flood_of_messages_is_read_at_its_pace_and_others_do_not_notice() {
 }
 
 #[test]
-fn whoever_does_not_read_is_dropped_and_others_do_not_notice() {
+fn a_client_that_does_not_read_is_dropped_alone() {
     let server = Server::open();
     block_on(async {
         let mut raw = RawWebSocket::open(&server).await;
@@ -207,7 +207,7 @@ fn whoever_does_not_read_is_dropped_and_others_do_not_notice() {
         others_are_served_after(&server, Scheme::Ws);
         let ends = [next_end(&server), next_end(&server)];
         assert!(ends.contains(&limit("too much waits to be written")), "{ends:?}");
-        // Its connection ends too, although its last words were never read.
+        // Its connection ends too, although its final bytes were never read.
         let closed = async { while let Some(Ok(_)) = raw.socket.next().await {} };
         tokio::time::timeout(IN_VAIN, closed).await.unwrap();
     });
@@ -321,7 +321,7 @@ fn pages_of_other_sites_may_not_connect_over_webtransport() {
     });
 }
 
-/// Finds every name at one address, as a name of another site does that was pointed at this machine.
+/// Resolves every name to one address, as DNS rebinding does.
 #[derive(Debug)]
 struct Pointed(SocketAddr);
 
@@ -351,7 +351,7 @@ fn a_foreign_name_that_points_here_gets_no_webtransport() {
     });
 }
 
-/// As [`others_are_served`], when links of before may still end meanwhile.
+/// Like [`others_are_served`], when links of earlier clients may still end meanwhile.
 fn others_are_served_after(server: &Server, scheme: Scheme) {
     let client = Client::new(vec![(Channel::Chat, b"still there?".to_vec())]);
     let client = run_client(server.locator(scheme), &AccessKey::open(), &hello(), client);
@@ -359,7 +359,7 @@ fn others_are_served_after(server: &Server, scheme: Scheme) {
 }
 
 #[test]
-fn tls_where_there_is_none_and_none_where_there_is_tls_fail_cleanly() {
+fn a_tls_mismatch_fails_cleanly() {
     let server = Server::open();
     let (ws, wss) = (server.locator(Scheme::Ws), server.locator(Scheme::Wss));
     let crossed = [
@@ -374,7 +374,7 @@ fn tls_where_there_is_none_and_none_where_there_is_tls_fail_cleanly() {
     others_are_served(&server, Scheme::Wss);
 }
 
-/// A UDP listener in a time of our own.
+/// A UDP listener in virtual time.
 struct Listener {
     endpoint: UdpEndpoint,
     now: Time,
@@ -396,7 +396,7 @@ impl Listener {
         sealed_first(&self.key, &hello_of(&self.key, seconds_from_now(0), self.made))
     }
 
-    /// Sends these, and returns the links that they would become.
+    /// Sends these packets, and returns the links that they would become.
     async fn receive(&mut self, from: &UdpSocket, packets: &[Vec<u8>]) -> Vec<LinkId> {
         let mut links = vec![];
         for volley in packets.chunks(32) {
@@ -420,7 +420,7 @@ impl Listener {
 }
 
 #[test]
-fn one_address_has_so_many_first_packets_and_replays_cost_it_none() {
+fn first_packets_are_limited_per_address_and_replays_are_free() {
     block_on(async {
         let mut listener = Listener::new(10_000);
         let [one, other] = [LOCALHOST, "127.0.0.2:0"].map(|at| UdpSocket::bind(at).unwrap());
@@ -444,7 +444,7 @@ fn one_address_has_so_many_first_packets_and_replays_cost_it_none() {
 }
 
 #[test]
-fn a_full_table_takes_nobody_until_somebody_leaves() {
+fn a_full_table_admits_no_client_until_one_leaves() {
     block_on(async {
         let mut listener = Listener::new(3);
         let mut sockets: Vec<UdpSocket> = (0..5).map(|_| UdpSocket::bind(LOCALHOST).unwrap()).collect();
@@ -466,7 +466,7 @@ fn a_full_table_takes_nobody_until_somebody_leaves() {
 }
 
 #[test]
-fn a_first_packet_is_answered_again_only_for_as_long_as_its_client_tries() {
+fn a_repeated_first_packet_is_answered_for_a_limited_time() {
     block_on(async {
         for open in [false, true] {
             let mut listener = Listener::new(3);

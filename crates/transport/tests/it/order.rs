@@ -1,4 +1,4 @@
-//! What an endpoint says in one breath reaches the application in the order it was said, and a hub at rest rests.
+//! Arrivals of one poll reach the application in order, and an idle hub sleeps.
 
 use std::cell::Cell;
 use std::io;
@@ -16,7 +16,7 @@ use sametick_wire::{Carrier, Channel, LaneId, Link, Output, Time};
 
 use crate::echo::block_on;
 
-/// Says all it has to say at the first poll, and claims that there was nothing.
+/// Passes on all its arrivals at the first poll, and returns that there were none.
 struct Scripted {
     lane_bytes: Option<Vec<u8>>,
     polls: Rc<Cell<u32>>,
@@ -82,7 +82,7 @@ impl App for Told {
 }
 
 #[test]
-fn what_comes_right_behind_the_answer_is_heard() {
+fn messages_directly_after_the_answer_are_read() {
     let mut link = Link::new(Time::ZERO, Carrier::Stream);
     link.send(Time::ZERO, Channel::Chat, b"welcome, friend").unwrap();
     let mut bytes = vec![];
@@ -109,7 +109,7 @@ fn a_hub_with_nothing_to_wait_for_sleeps() {
     assert!(polls.get() < 10, "{} polls", polls.get());
 }
 
-/// Has nothing due, ever, and is done when it was called so often.
+/// Has no timer, and is done when it was called so often.
 #[derive(Default)]
 struct Sleeper {
     calls: u32,
@@ -136,16 +136,16 @@ impl App for Sleeper {
 }
 
 #[test]
-fn whoever_rings_from_another_thread_is_heard_once() {
+fn rings_from_another_thread_are_handled_once() {
     let bell = HubWaker::default();
     let mut hub = Hub::new(Clock::start(), None);
     hub.set_waker(bell.clone());
-    // Before anybody listens: it is heard as soon as somebody does, however often it was rung.
+    // Rings before the hub runs: they are handled once as soon as it does.
     (0..3).for_each(|_| bell.ring());
     let mut app = Sleeper { calls: 0, wanted: 1 };
     block_on(async { hub.run(&mut app).await.unwrap() });
     assert_eq!(app.calls, 1);
-    // And while it sleeps.
+    // Rings while it sleeps.
     let mut app = Sleeper { calls: 0, wanted: 1 };
     let ringer = std::thread::spawn(move || bell.ring());
     block_on(async { hub.run(&mut app).await.unwrap() });

@@ -27,7 +27,7 @@ pub struct RawWebSocket {
 }
 
 impl RawWebSocket {
-    /// Connects without saying anything.
+    /// Connects without sending anything.
     pub async fn connect(server: &Server) -> WebSocketStream<TcpStream> {
         RawWebSocket::ask(server, "").await.unwrap()
     }
@@ -65,7 +65,7 @@ impl RawWebSocket {
         self.socket.send(Message::binary(bytes)).await
     }
 
-    /// How many messages of the link the next of the socket brings.
+    /// How many messages of the link the next message of the socket brings.
     pub async fn receive(&mut self) -> usize {
         let Message::Binary(bytes) = self.socket.next().await.unwrap().unwrap() else { return 0 };
         self.link.handle(Time::ZERO, Input::Stream(LaneId(0), &bytes)).unwrap();

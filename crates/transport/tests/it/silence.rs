@@ -1,4 +1,4 @@
-//! Whoever cannot prove the passphrase, for the first time and now, gets not one byte from UDP or native QUIC.
+//! Clients without a fresh proof of the passphrase get not one byte from UDP or native QUIC.
 //!
 //! A million packets instead of the usual number:
 //! `SAMETICK_SILENCE_PACKETS=1000000 cargo test --release -p sametick-transport --test it silence -- --nocapture`
@@ -24,10 +24,10 @@ use crate::stranger::{
 /// How many packets are sent to each listener, unless told otherwise.
 const PACKETS: usize = 100_000;
 
-/// Packets between two signs that the server has read them: as many as its socket's buffer holds.
+/// Packets between two checks that the server has read them: as many as its socket's buffer holds.
 const VOLLEY: usize = 64;
 
-/// Clients that come and go while strangers knock.
+/// Clients that connect and leave while strangers send packets.
 const CLIENTS: usize = 20;
 
 const SILENT: [Scheme; 2] = [Scheme::Udp, Scheme::Quic];
@@ -41,13 +41,13 @@ fn packet_count() -> usize {
         .map_or(PACKETS, |count| count.parse().expect("a number of packets"))
 }
 
-/// Packets that strangers start from. None of them is good as it is, but for `unheard`.
+/// Packets that strangers start from. None of them is valid as it is, except for `unheard`.
 struct Stock {
-    /// With a proof that nobody has used yet: only ever sent damaged.
+    /// Packets with an unused proof: only ever sent damaged.
     unheard: Vec<Vec<u8>>,
-    /// Everything that clients said who got in.
+    /// All packets of clients that were admitted.
     used: Vec<Vec<u8>>,
-    /// Well-formed, and with a proof from another time, or of nothing.
+    /// Well-formed packets with a proof from another time, or of nothing.
     wrong: Vec<Vec<u8>>,
 }
 
@@ -101,7 +101,7 @@ fn wrong_quic(key: &AccessKey) -> Vec<Vec<u8>> {
     wrong
 }
 
-/// Puts together what a stranger might send.
+/// Builds a packet that a stranger might send.
 fn stranger_packet(rng: &mut Rng, stock: &Stock, scheme: Scheme, packet: &mut Vec<u8>) {
     packet.clear();
     match rng.below(10) {
@@ -123,7 +123,7 @@ fn stranger_packet(rng: &mut Rng, stock: &Stock, scheme: Scheme, packet: &mut Ve
             flip(rng, packet);
         }
         7 => packet.extend_from_slice(rng.pick(&stock.wrong).unwrap()),
-        // The right beginning and a broken rest.
+        // A valid head and a broken rest.
         8 => {
             packet.extend_from_slice(rng.pick(&stock.unheard).unwrap());
             let from = (30 + rng.below(20) as usize).min(packet.len() - 1);
@@ -137,13 +137,13 @@ fn stranger_packet(rng: &mut Rng, stock: &Stock, scheme: Scheme, packet: &mut Ve
     }
 }
 
-/// An odd number of flips leaves none undone.
+/// Flips an odd number of bits, so that the packet differs.
 fn flip_once(rng: &mut Rng, packet: &mut [u8]) {
     let bit = rng.below(packet.len() as u64 * 8) as usize;
     packet[bit / 8] ^= 1 << (bit % 8);
 }
 
-/// What a QUIC server would answer: with a negotiation, a reset or a retry.
+/// Packets that a QUIC server would answer with a negotiation, a reset or a retry.
 fn quic_bait(rng: &mut Rng, stock: &Stock, packet: &mut Vec<u8>) {
     match rng.below(4) {
         0 => {
@@ -151,7 +151,7 @@ fn quic_bait(rng: &mut Rng, stock: &Stock, packet: &mut Vec<u8>) {
             let version = rng.pick(&[0u32, 2, 0x0a0a_0a0a, 0xff00_001d, 0x6b33_43cf]).unwrap();
             packet[1..5].copy_from_slice(&version.to_be_bytes());
         }
-        // A short header with an id that was issued to somebody, or to nobody.
+        // A short header with an id that was issued, or that was not.
         kind @ (1 | 2) => {
             packet.resize(40 + rng.below(1_200) as usize, 0);
             fill(rng, packet);
@@ -169,7 +169,8 @@ fn quic_bait(rng: &mut Rng, stock: &Stock, packet: &mut Vec<u8>) {
     }
 }
 
-/// Knocks with `count` packets from several addresses while clients come and go; returns how many of those got in.
+/// Sends `count` packets from several addresses while clients connect and leave; returns how many of those were
+/// admitted.
 fn knock(server: &Server, scheme: Scheme, key: &AccessKey, count: usize) -> usize {
     let locator = server.locator(scheme);
     let to = server.addr(scheme);
@@ -196,7 +197,7 @@ fn knock(server: &Server, scheme: Scheme, key: &AccessKey, count: usize) -> usiz
         drop(come);
         clients.join().unwrap()
     });
-    // Whatever a packet may have led to is over when somebody has come and gone.
+    // Once a client has connected and left, every effect of a packet is over.
     assert!(says_hello(locator, key));
     strangers.iter_mut().for_each(|stranger| assert_eq!(stranger.listen(), 0, "nothing comes back"));
     got_in
@@ -225,8 +226,8 @@ fn strangers_get_nothing_over_quic() {
     strangers_get_nothing_over(Scheme::Quic);
 }
 
-/// Says everything again, also damaged, from the client's own address and from others. What comes back from a
-/// connection's last words is not counted; after those there is nothing.
+/// Replays all packets, also damaged, from the client's own address and from others. Answers of a closing connection
+/// are not counted; after those there are none.
 fn replay(server: &Server, scheme: Scheme, key: &AccessKey, overheard: &mut Overheard) {
     let to = server.addr(scheme);
     let mut other = Stranger::new();
@@ -270,7 +271,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn what_was_said_once_gets_nothing_again_also_after_a_restart() {
+fn replayed_packets_get_no_answer_even_after_a_restart() {
     let key = key();
     let folder = Folder::new();
     let proofs = || ProofJournal::open(key.clone(), &folder.0.join("used-proofs")).unwrap();
@@ -288,7 +289,7 @@ fn what_was_said_once_gets_nothing_again_also_after_a_restart() {
 }
 
 #[test]
-fn a_new_passphrase_leaves_links_open_and_the_old_one_outside() {
+fn a_new_passphrase_keeps_links_and_refuses_the_old_one() {
     let (old, new) = (key(), AccessKey::from_passphrase("another"));
     for scheme in SILENT {
         let proofs = ProofJournal::in_memory(old.clone());

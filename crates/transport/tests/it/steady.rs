@@ -1,4 +1,4 @@
-//! No allocation per packet over raw UDP, once it runs.
+//! No allocation per packet over raw UDP in steady state.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -13,7 +13,7 @@ use sametick_wire::access::AccessKey;
 use crate::echo::LOCALHOST;
 use crate::raw::first_message;
 
-/// Waits until an endpoint has handed over so many arrivals; returns the link of the last.
+/// Waits until an endpoint has passed on so many arrivals; returns the link of the last.
 async fn arrivals(endpoint: &mut UdpEndpoint, mut left: usize) -> LinkId {
     let mut last = CALL;
     poll_fn(|cx| {
@@ -77,6 +77,6 @@ fn sealed_datagrams_come_and_go_without_an_allocation_each() {
     };
     both_ways(100);
     let allocations = allocation_counter::measure(|| both_ways(1_000));
-    // One was seen however many packets there were: not a packet's.
+    // One was seen however many packets there were: it is not per packet.
     assert!(allocations.count_total <= 4, "{} allocations for 64,000 packets", allocations.count_total);
 }

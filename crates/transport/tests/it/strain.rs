@@ -1,4 +1,4 @@
-//! What a server keeps for clients that finish nothing: handshakes, messages, first packets.
+//! A server's memory for clients that finish nothing: handshakes, messages, first packets.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn closed_here(server: &Server) -> bool {
 }
 
 #[test]
-fn a_link_that_has_not_joined_holds_little_over_websocket_and_is_told_why() {
+fn an_unjoined_websocket_link_over_budget_is_told_why() {
     let server = Server::start_strict(open());
     block_on(async {
         let mut raw = RawWebSocket::open(&server).await;
@@ -72,7 +72,7 @@ fn a_link_that_has_not_joined_holds_little_over_websocket_and_is_told_why() {
 }
 
 #[test]
-fn a_link_that_has_not_joined_holds_little_over_quic() {
+fn an_unjoined_quic_link_holds_little() {
     let server = Server::start_strict(open());
     block_on(async {
         let (raw, mut lanes) = RawQuic::open(server.locator(Scheme::Quic)).await;
@@ -128,12 +128,12 @@ impl Raw {
 }
 
 #[test]
-fn a_link_that_has_not_joined_holds_little_over_udp() {
+fn an_unjoined_udp_link_holds_little() {
     let server = Server::start_strict(open());
     let mut raw = Raw::open(&server, UdpSocket::bind(LOCALHOST).unwrap());
     for number in 0..20u64 {
         let mut frames = vec![];
-        // Too early, with a hole before each: nothing of it can be taken.
+        // Too early, with a hole before each: none of it can be delivered.
         put_ordered_head(&mut frames, Channel::Chunks, 1 + number * 2_000, 1_000);
         frames.extend_from_slice(&[7; 1_000]);
         raw.send(&server, &frames);
@@ -142,7 +142,7 @@ fn a_link_that_has_not_joined_holds_little_over_udp() {
 }
 
 #[test]
-fn first_packets_that_nothing_follows_leave_nothing_and_end_nothing() {
+fn first_packets_alone_leave_no_state_and_end_no_link() {
     let folder = std::env::temp_dir().join(format!("sametick-strain-{:016x}", u64::from_le_bytes(random())));
     std::fs::create_dir_all(&folder).unwrap();
     let journal = folder.join("used-proofs");
@@ -155,7 +155,7 @@ fn first_packets_that_nothing_follows_leave_nothing_and_end_nothing() {
     let come = |client| run_client(server.locator(Scheme::Udp), &AccessKey::open(), &hello(), client);
     assert_eq!(come(client).got.len(), 1);
     assert_eq!(records(), 2);
-    // Somebody who makes up the player's address, and others.
+    // Clients that forge the player's address, and others.
     let made_up = player.socket.try_clone().unwrap();
     for _ in 0..50 {
         let calling = Calling::new(&Psk::new(&AccessKey::open()), &first_message()).ok().unwrap();
@@ -163,7 +163,7 @@ fn first_packets_that_nothing_follows_leave_nothing_and_end_nothing() {
         let other = UdpSocket::bind("127.0.0.3:0").unwrap();
         other.send_to(calling.first(), server.addr(Scheme::Udp)).unwrap();
     }
-    // The player's link is still there: what it says is answered under its own seal.
+    // The player's link is still there: its message is answered under its own keys.
     let mut asking = Link::new(Time::ZERO, Carrier::Datagrams);
     asking.send(Time::ZERO, Channel::State, b"still there?").unwrap();
     let mut datagram = vec![];
@@ -182,7 +182,7 @@ fn first_packets_that_nothing_follows_leave_nothing_and_end_nothing() {
 }
 
 #[test]
-fn an_address_has_so_many_connections_whether_they_said_hello_or_not() {
+fn connections_are_limited_per_address_before_the_hello_too() {
     block_on(async {
         let site = Site { places: ConnectionSlots::of_each(3), ..Site::default() };
         let endpoint = websocket::listen(LOCALHOST.parse().unwrap(), None, site).await.unwrap();

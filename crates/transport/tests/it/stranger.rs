@@ -1,4 +1,4 @@
-//! What somebody sees and can send who has no passphrase, or had one.
+//! Clients without the passphrase, or with an old one: what they can see and send.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Bytes;
 
 use crate::echo::{Client, LOCALHOST, block_on, hello};
 
-/// A socket that is nobody's client. Whatever it receives is counted.
+/// A socket without a link. Everything it receives is counted.
 pub struct Stranger {
     socket: UdpSocket,
     pub heard: usize,
@@ -48,7 +48,7 @@ impl Stranger {
     }
 }
 
-/// The first packet of a client that called a place where nobody answers.
+/// The first packet of a client that called an address without a server.
 pub fn unheard(scheme: Scheme, key: &AccessKey) -> Vec<u8> {
     block_on(async {
         let socket = tokio::net::UdpSocket::bind(LOCALHOST).await.unwrap();
@@ -66,7 +66,7 @@ async fn first_packet(socket: &tokio::net::UdpSocket) -> Vec<u8> {
     buffer
 }
 
-/// A raw UDP first packet with a good passphrase around anything.
+/// A raw UDP first packet with a valid passphrase around any bytes.
 pub fn sealed_first(key: &AccessKey, inside: &[u8]) -> Vec<u8> {
     Calling::new(&Psk::new(key), inside).ok().unwrap().first().to_vec()
 }
@@ -110,13 +110,13 @@ impl quinn::TokenStore for OneToken {
     }
 }
 
-/// What a client said to its server, and the address it said it from.
+/// The packets of a client to its server, and the client's address.
 pub struct Overheard {
     pub packets: Vec<Vec<u8>>,
     pub way: Stranger,
 }
 
-/// Lets a client talk to its server by way of a socket of ours, which writes down what the client says.
+/// Forwards a client's packets to its server by way of a socket of ours, and records them.
 pub fn overhear(server: &Locator, key: &AccessKey) -> Overheard {
     block_on(async {
         let front = tokio::net::UdpSocket::bind(LOCALHOST).await.unwrap();
@@ -154,8 +154,8 @@ pub fn overhear(server: &Locator, key: &AccessKey) -> Overheard {
     })
 }
 
-/// A client that does something between messages. The answer to each message shows that its server has read
-/// everything sent to that socket before.
+/// A client that runs code between messages. The answer to each message shows that its server has read all earlier
+/// packets of that socket.
 pub struct Between<F> {
     each: F,
     round: usize,

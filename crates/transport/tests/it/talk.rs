@@ -1,4 +1,4 @@
-//! Every transport carries every channel, refuses what differs with a reason, and closes with one.
+//! Every transport carries every channel, refuses differences with a reason, and closes with one.
 
 use sametick_sim::Rng;
 use sametick_transport::clock::Clock;
@@ -158,7 +158,7 @@ fn a_certificate_other_than_the_pinned_one_is_not_believed() {
 }
 
 #[test]
-fn the_bad_network_stands_in_front_of_real_sockets() {
+fn the_simulated_network_applies_to_real_sockets() {
     let server = Server::open();
     for locator in &server.locators {
         let mut sent = messages();

@@ -1,4 +1,4 @@
-//! WebSockets that are no links: whole messages for the application.
+//! Raw WebSockets: whole messages for the application.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -44,7 +44,7 @@ impl Pages for Rooms {
     }
 }
 
-/// Says everything again, and tells the test what happens.
+/// Echoes every message, and reports events to the test.
 struct Parrot {
     heard: mpsc::Sender<RawEvent>,
 }
@@ -145,7 +145,7 @@ async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<Message> {
 }
 
 #[test]
-fn whole_messages_of_both_kinds_go_both_ways_until_somebody_hangs_up() {
+fn text_and_binary_messages_go_both_ways_until_a_close() {
     let listener = listen();
     block_on(async {
         let mut socket = listener.on_raw().await;
@@ -169,7 +169,7 @@ fn whole_messages_of_both_kinds_go_both_ways_until_somebody_hangs_up() {
 }
 
 #[test]
-fn what_is_too_long_or_no_text_is_answered_before_the_end() {
+fn too_long_messages_and_bad_text_are_answered_before_the_close() {
     let listener = listen();
     let no_text = Frame::message(vec![0xff, 0xfe], OpCode::Data(Data::Text), true);
     let broken = [
@@ -180,7 +180,7 @@ fn what_is_too_long_or_no_text_is_answered_before_the_end() {
     block_on(async {
         for (message, heard) in broken {
             let mut socket = listener.on_raw().await;
-            // It may be cut off while it speaks, but not before it can hear why.
+            // It may be cut off while it sends, but not before it can read the reason.
             let _ = socket.send(message).await;
             assert_eq!(next(&mut socket).await, Some(Message::text(format!("{heard:?}"))));
             assert_eq!(listener.hear(), heard);
@@ -190,7 +190,7 @@ fn what_is_too_long_or_no_text_is_answered_before_the_end() {
 }
 
 #[test]
-fn who_does_not_listen_is_dropped_and_others_do_not_notice() {
+fn a_peer_that_does_not_read_is_dropped_alone() {
     let listener = listen();
     block_on(async {
         let mut deaf = listener.on_raw().await;
@@ -204,7 +204,7 @@ fn who_does_not_listen_is_dropped_and_others_do_not_notice() {
 }
 
 #[test]
-fn pages_of_other_origins_and_whoever_the_site_refuses_do_not_talk() {
+fn other_origins_and_refused_visitors_get_no_raw_websocket() {
     let listener = listen();
     block_on(async {
         let status = |opened: Result<_, Error>| match opened.map(|_: WebSocketStream<TcpStream>| ()) {

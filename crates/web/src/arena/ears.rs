@@ -1,34 +1,34 @@
-//! What there is to hear of arena, and who shot whom.
+//! Sound events of arena, and its kill feed.
 
 use std::collections::VecDeque;
 
 use sametick_arena::{Event, Own};
 use sametick_sim::Seat;
 
-/// An own shot.
+/// The player has shot.
 pub const SHOT: u32 = 1;
-/// Was hit.
+/// The player was hit.
 pub const HURT: u32 = 2;
-/// Has hit somebody.
+/// The player has hit another one.
 pub const HIT: u32 = 4;
-/// Has shot somebody dead.
+/// The player has killed another one.
 pub const KILL: u32 = 8;
-/// Was shot dead.
+/// The player was killed.
 pub const DEATH: u32 = 16;
 /// Something was built.
 pub const BUILT: u32 = 32;
-/// Something fell or was taken away.
+/// Something was destroyed or removed.
 pub const FELL: u32 = 64;
-/// Lives again.
+/// The player has respawned.
 pub const ALIVE: u32 = 128;
-/// Somebody else's shot.
+/// Another player has shot.
 pub const SHOT_AT: u32 = 256;
 
-/// So many are told of at most, for so long.
+/// The most kills in the feed, and for how long they are shown.
 const FEED: usize = 6;
 const FEED_MS: u64 = 8_000;
 
-/// Someone was shot dead.
+/// A kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kill {
     pub killer: Option<u16>,
@@ -36,11 +36,11 @@ pub struct Kill {
     pub at_ms: u64,
 }
 
-/// What was known when one listened last.
+/// The state at the last call.
 #[derive(Default)]
 pub struct Ears {
     own: Option<Own>,
-    /// Number, score and deaths of everybody.
+    /// Number, score and deaths of every player.
     tallies: Vec<(u16, u16, u16)>,
     /// The newest first.
     feed: VecDeque<Kill>,
@@ -48,7 +48,7 @@ pub struct Ears {
 }
 
 impl Ears {
-    /// What happened to oneself since, as far as it shows there: it is predicted, and so heard at once.
+    /// The events of the own player since the last call, as far as they are predicted, and so heard at once.
     pub fn feel(&mut self, own: Option<Own>) -> u32 {
         let (Some(was), Some(is)) = (core::mem::replace(&mut self.own, own), own) else { return 0 };
         let bit = |happened: bool, bit: u32| if happened { bit } else { 0 };
@@ -58,7 +58,7 @@ impl Ears {
             | bit(!was.is_alive() && is.is_alive(), ALIVE)
     }
 
-    /// Who has shot whom since, from what everybody has scored.
+    /// The kills since the last call, derived from the scores.
     pub fn count(
         &mut self,
         now_ms: u64,
@@ -87,13 +87,13 @@ impl Ears {
         bits
     }
 
-    /// Who has shot whom lately, and how many seconds ago.
+    /// The recent kills, with their age in seconds.
     pub fn feed(&self) -> impl Iterator<Item = (Kill, u64)> {
         self.feed.iter().map(|kill| (*kill, self.now_ms.saturating_sub(kill.at_ms) / 1_000))
     }
 }
 
-/// What an event is heard as; what happens to oneself is felt without it.
+/// The sound bit of an event; events of the own player come from prediction instead.
 pub fn bit(event: &Event, seat: Option<Seat>) -> u32 {
     let mine = |number: u16| seat.is_some_and(|seat| seat.0 == number);
     match event {

@@ -1,27 +1,27 @@
-//! What keys, pointers and buttons mean in arena.
+//! Maps keys, pointer and buttons to inputs of arena.
 
 use sametick_arena::{Action, Input, Kind, Own, Tile, UNIT, Walk, aim_of};
 
 use crate::screen::{Controls, Held};
 
-/// What might be built is said again after so many ticks: well before it would not be seen any more.
+/// A build preview is sent again after this many ticks: well before it expires.
 const SAY_AGAIN: u32 = 5;
 
-/// What the hands are about to do.
+/// The state of the controls.
 #[derive(Default)]
 pub struct Hands {
-    /// What might be built, and how many ticks ago that was said.
+    /// The build preview, and how many ticks ago it was sent.
     plan: Option<(Tile, Kind)>,
     said_ago: u32,
 }
 
 impl Hands {
-    /// What might be built.
+    /// The build preview.
     pub fn plan(&self) -> Option<(Tile, Kind)> {
         self.plan
     }
 
-    /// What the controls mean for an avatar.
+    /// The avatar's input for these controls.
     pub fn input(&mut self, own: &Own, controls: &Controls) -> Input {
         let Controls { held, pointer, action, build } = *controls;
         let key = |key: u32| held.has(key);
@@ -49,7 +49,7 @@ impl Hands {
         Input { walk, aim, fire: pressed && build == 0, action: firm.or(said), place: 0 }
     }
 
-    /// Says what might be built if that is news.
+    /// Sends the build preview if it has changed or is due again.
     fn say(&mut self, plan: Option<(Tile, Kind)>) -> Option<Action> {
         self.said_ago += 1;
         let news = plan != self.plan || self.said_ago >= SAY_AGAIN;

@@ -1,4 +1,4 @@
-//! Arena in words and numbers.
+//! The HUD of arena.
 
 use sametick_arena::build::MAX_BUILT;
 use sametick_arena::kept::CHARACTERS;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Sight;
 use super::ears::Kill;
 
-/// What is shown in words and numbers.
+/// The HUD, as the page gets it.
 #[derive(Debug, Serialize)]
 pub struct Hud {
     game: &'static str,
@@ -22,19 +22,19 @@ pub struct Hud {
     deaths: u16,
     #[serde(rename = "respawnIn")]
     respawn_in: Option<f32>,
-    /// For how many more seconds nothing hurts the own avatar.
+    /// Seconds for which nothing can hurt the own avatar.
     shield: Option<f32>,
     builds: Builds,
-    /// How much of the time between two shots is left.
+    /// The rest of the time between two shots, as a fraction.
     cooldown: f32,
     size: u16,
-    /// Who has scored so often has won; nobody ever if this is zero.
+    /// The score that wins; zero if there is none.
     points: u16,
-    /// Who has won, by seat.
+    /// The winner's seat.
     winner: Option<u16>,
-    /// Which round it is, from 1 on.
+    /// The number of the round, from 1 on.
     round: u16,
-    /// In how many seconds a round begins; zero while one is played, and after the last.
+    /// Seconds until the round starts; zero while one is played, and after the last.
     wait: u8,
     players: Vec<Standing>,
     feed: Vec<Killed>,
@@ -46,7 +46,7 @@ struct Builds {
     limit: u8,
 }
 
-/// How somebody is doing.
+/// One row of the score table.
 #[derive(Debug, Serialize)]
 struct Standing {
     seat: u16,
@@ -56,7 +56,7 @@ struct Standing {
     alive: bool,
     you: bool,
     bot: bool,
-    /// Who they are.
+    /// The character's name.
     character: Option<&'static str>,
 }
 
@@ -67,14 +67,14 @@ struct Killed {
     ago: u64,
 }
 
-/// How everybody is doing, and what the map is like.
+/// The score table, and the size of the map.
 pub struct Standings {
     ground: Ground,
     players: Vec<Standing>,
 }
 
 impl Standings {
-    /// As far as it is known; the best first.
+    /// As far as the players are known; the best first.
     pub(super) fn of(
         sight: &impl Sight,
         own: Option<Seat>,
@@ -103,7 +103,7 @@ impl Standings {
 }
 
 impl Hud {
-    /// What somebody on a seat, or nowhere, is shown.
+    /// The HUD of a player, or of a spectator.
     pub fn new(
         mode: &'static str,
         seat: Option<Seat>,
@@ -115,7 +115,7 @@ impl Hud {
         let Ground { size, points, won: winner, round, wait } = ground;
         let (score, deaths) =
             players.iter().find(|player| player.you).map_or((0, 0), |you| (you.score, you.deaths));
-        // In tenths: it is news with each of them.
+        // In tenths, so that it does not change with every tick.
         let seconds = |ticks: u8| (10 * u32::from(ticks) / Arena::RATE.per_second()) as f32 / 10.0;
         Hud {
             game: Arena::NAME,

@@ -14,26 +14,26 @@ const SHIELDS: u32 = 30_000;
 const STRUCTURES: u32 = 100_000;
 const SHOTS: u32 = 1_000_000;
 
-/// Numbers of shots are kept this short, so that a float has them all.
+/// Shot numbers are cut to this range, so that a float represents them exactly.
 const SHOT_NUMBERS: u32 = 1 << 23;
 
 /// How much wider the ring of a shield is than its avatar.
 const SHIELD_GAP: f32 = 0.5;
 
-/// Who moves by more than this within a frame has not walked.
+/// A longer move within a frame is a jump, not a walk.
 const LEAP: f32 = 2.0;
 
-/// What is drawn of oneself: what is predicted, in place of what others know.
+/// The own avatar as predicted, which is drawn instead of the one in the state.
 pub struct Mine {
-    /// The number of one's seat.
+    /// The number of the own seat.
     pub number: Option<u32>,
-    /// One's avatar.
+    /// The own avatar.
     pub own: Option<Own>,
-    /// What one might build.
+    /// The own build preview.
     pub plan: Option<look::Preview>,
 }
 
-/// Where the camera was.
+/// The last position of the camera.
 #[derive(Default)]
 pub struct Camera {
     at: [f32; 2],
@@ -49,7 +49,7 @@ impl Camera {
     }
 }
 
-/// Draws what is in sight.
+/// Draws all visible entities.
 pub fn draw(sight: &impl Sight, mine: &Mine, camera: &mut Camera, shapes: &mut Vec<Shape>) {
     let others = |number: u32| Some(number) != mine.number;
     let size = sight.each::<Ground>().next().map_or(0.0, |(_, ground)| f32::from(ground.size));
@@ -89,7 +89,7 @@ fn preview(plan: &look::Preview) -> Shape {
     let look::Preview { number, corner, kind, ok } = *plan;
     let code = if ok { 6.0 } else { 7.0 };
     let level = if kind == Kind::Crate { 1.0 } else { 0.0 };
-    // Every tile has its own: a preview does not glide from one to the next.
+    // Every tile has its own epoch: a preview does not glide from one to the next.
     let epoch = corner[0] + 512.0 * corner[1];
     let shape = Shape::new((PREVIEWS + number) as f32, code, middle(corner), [1.0; 2]);
     Shape { tint: number as f32, level, epoch, ..shape }

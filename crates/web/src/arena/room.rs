@@ -1,4 +1,4 @@
-//! Arena in a room: oneself as predicted, everybody else between updates, and a frame whenever a page shows one.
+//! Arena in a room: the own avatar is predicted, the others are interpolated, at the display's frame rate.
 
 use sametick_arena::build::could_place;
 use sametick_arena::kept::Life;
@@ -29,7 +29,7 @@ fn number(view: &View<Arena>) -> Option<u32> {
 impl OnScreen for View<Arena> {
     type Hud = Hud;
     type Memory = Memory;
-    /// As often as most displays show one: a view knows what there is to see at any moment.
+    /// The rate of most displays: a view can be sampled at any moment.
     const FRAMES: TickRate = TickRate::hz(60);
 
     fn join(options: &Options, seed: u64) -> JoinAs<Arena> {

@@ -1,4 +1,4 @@
-//! Arena on a page: in lockstep from a state, and in a room from a whole conversation with a host.
+//! Arena on a page: in lockstep from a state, and in a room from a complete connection to a host.
 
 use sametick_arena::build::MAX_BUILT;
 use sametick_arena::{Action, Kind, Tile, Walk};
@@ -32,7 +32,7 @@ fn of_kind(frame: &[f32], kind: f32) -> Vec<&[f32]> {
 }
 
 #[test]
-fn a_state_is_drawn_with_ground_people_and_a_camera_on_oneself() {
+fn a_state_is_drawn_with_ground_people_and_camera() {
     let (arena, mut memory, mut shapes) = (playing(30, Input::default()), Memory::default(), vec![]);
     arena.draw(Some(Seat(0)), &mut memory, &mut shapes);
     let frame: Vec<f32> = shapes.iter().flat_map(|shape| shape.numbers()).collect();
@@ -53,7 +53,7 @@ fn a_state_is_drawn_with_ground_people_and_a_camera_on_oneself() {
 }
 
 #[test]
-fn words_and_numbers_are_those_of_the_seat() {
+fn the_hud_is_that_of_the_seat() {
     let (arena, mut memory) = (playing(30, Input::default()), Memory::default());
     arena.look(&arena, Some(Seat(0)), Tick::ZERO, &mut memory);
     let roster = [Seated { seat: Seat(0), name: "Ada".into() }];
@@ -71,7 +71,7 @@ fn words_and_numbers_are_those_of_the_seat() {
 }
 
 #[test]
-fn who_shot_whom_is_told_for_a_while() {
+fn the_kill_feed_shows_kills_for_a_while() {
     let mut ears = Ears::default();
     let tallies = |score: u16, deaths: u16| [(0, score, 0), (1000, 0, deaths)].into_iter();
     assert_eq!(ears.count(0, Some(Seat(0)), tallies(0, 0)), 0);
@@ -84,7 +84,7 @@ fn who_shot_whom_is_told_for_a_while() {
 }
 
 #[test]
-fn hands_walk_look_shoot_and_build() {
+fn controls_walk_look_shoot_and_build() {
     let (own, mut hands) = (playing(30, Input::default()).at_seat(Seat(0)).unwrap().own, Hands::default());
     let [x, y] = look::tiles(own.at);
     assert_eq!(hands.input(&own, &STILL), Input { aim: own.aim, ..Input::default() });
@@ -116,7 +116,7 @@ struct Conversation {
     page: Client,
     host: Host<Arena>,
     link: Link,
-    /// What the page has said of who it is.
+    /// The identity messages that the page has sent.
     said: Vec<ToHost>,
     frames: Vec<(u32, Vec<f32>)>,
     heard: u32,
@@ -136,7 +136,7 @@ impl Conversation {
         Conversation::of(more, &Setup { seed: 7, seats: 4, bots: 3, ..Setup::default() })
     }
 
-    /// In a room that somebody has begun with this setup.
+    /// In a room that already runs with this setup.
     fn of(more: &str, setup: &Setup) -> Conversation {
         let now = Time::from_millis(1_000);
         let options = format!(
@@ -201,18 +201,18 @@ impl Conversation {
         }
     }
 
-    /// What a server says that knows its players.
+    /// Sends a message of a server with identity tokens.
     fn say(&mut self, message: &ToView) {
         self.link.send(self.now, Channel::Control, &control::to_bytes(message)).unwrap();
     }
 
-    /// The tokens that the page has shown.
+    /// The tokens that the page has presented.
     fn tokens(&self) -> Vec<Option<Token>> {
         let token = |said: &ToHost| if let ToHost::Join(join) = said { Some(join.token) } else { None };
         self.said.iter().filter_map(token).collect()
     }
 
-    /// Goes on until the page shows it, for at most two minutes.
+    /// Runs until the page shows it, for at most two minutes.
     fn run_until(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) {
         for _ in 0..1_200 {
             if is_so(&self.hud) {
@@ -248,7 +248,7 @@ impl Conversation {
         }
     }
 
-    /// Where the own avatar is in a frame.
+    /// The position of the own avatar in a frame.
     fn own_at(&self, back: usize) -> [f32; 2] {
         let (_, frame) = &self.frames[self.frames.len() - 1 - back];
         let avatars = of_kind(frame, 3.0);
@@ -275,7 +275,7 @@ fn a_page_plays_in_a_room_at_sixty_frames_a_second() {
     );
     assert_eq!(hud["players"].as_array().unwrap().len(), 4);
 
-    // It walks where nothing is in the way, and the picture never goes back.
+    // It walks where nothing is in the way, and the picture never jumps back.
     let middle = talk.own_at(0).map(|part| part - 24.0);
     let held = if middle[0] > 0.0 { Held::LEFT } else { Held::RIGHT };
     talk.page.controls(held, f32::NAN, f32::NAN, 0);
@@ -319,7 +319,7 @@ fn a_page_shoots_and_builds_in_a_room_and_hears_it() {
 }
 
 #[test]
-fn a_page_without_a_scenario_begins_a_quick_room() {
+fn a_page_without_a_scenario_starts_a_quick_room() {
     let options = |scenario: &str| {
         let json = format!(
             r#"{{"game":"arena","mode":"room","session":"den","name":"Ada","routes":["websocket"],"key":null,{scenario}
@@ -334,7 +334,7 @@ fn a_page_without_a_scenario_begins_a_quick_room() {
 }
 
 #[test]
-fn a_page_in_a_room_with_rounds_sees_who_has_won_and_waits_for_the_next_one() {
+fn a_page_sees_the_winner_of_a_round_and_waits_for_the_next() {
     let mut talk = Conversation::of("", &Setup { points: 1, ..Setup::quick(7, 4, true) });
     talk.run(1_000);
     assert!(talk.hud["shield"].as_f64().is_some_and(|seconds| seconds > 1.5), "{}", talk.hud);
@@ -342,7 +342,7 @@ fn a_page_in_a_room_with_rounds_sees_who_has_won_and_waits_for_the_next_one() {
     assert!(talk.hud["wait"].as_u64().is_some_and(|seconds| seconds >= 5), "{}", talk.hud);
     talk.run_until("the next round", |hud| hud["round"] == 2);
     assert_eq!((&talk.hud["winner"], &talk.hud["wait"]), (&Value::Null, &3.into()));
-    // Until it begins nobody walks, and the page knows that by itself.
+    // No avatar walks until it starts, and the page predicts that.
     talk.run(300);
     let at = talk.own_at(0);
     talk.page.controls(Held::LEFT | Held::UP, f32::NAN, f32::NAN, 0);
@@ -355,13 +355,13 @@ fn a_page_in_a_room_with_rounds_sees_who_has_won_and_waits_for_the_next_one() {
 }
 
 #[test]
-fn a_page_is_told_who_it_is_and_what_is_safe() {
+fn a_page_is_told_its_identity_and_its_saved_characters() {
     let (old, new) = ("01".repeat(16), Token::from_bytes([2; 16]));
     let mut talk = Conversation::with(&format!(r#""token":"{old}","#));
     talk.run(1_500);
     assert_eq!(talk.tokens(), [Token::from_hex(&old)]);
     assert_eq!(talk.diagnostics["room"]["saved_ms"], Value::Null);
-    // The form in which arena writes a life, and one that has not begun.
+    // The encoding of a life in arena, and that of a life that has not started.
     let all = vec![("scout".into(), vec![1, 3, 2, 9]), ("smith".into(), vec![])];
     talk.say(&ToView::Token(new));
     talk.say(&ToView::Characters(Characters { active: "scout".into(), all }));
@@ -387,7 +387,7 @@ fn a_page_is_told_who_it_is_and_what_is_safe() {
 }
 
 #[test]
-fn a_page_with_a_bad_token_comes_as_somebody_new_and_knows_why() {
+fn a_page_with_a_bad_token_gets_a_new_identity_and_an_error() {
     let mut talk = Conversation::with(&format!(r#""token":"{}","#, "01".repeat(16)));
     talk.run(500);
     talk.say(&ToView::Refused { why: "this token has expired".into(), bad_token: true });

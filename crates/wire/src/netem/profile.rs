@@ -1,4 +1,4 @@
-//! How a bad network behaves: plain numbers, all of them exact, so that a profile can be compared and written down.
+//! The parameters of a simulated bad network: exact integers, so that profiles can be compared and written down.
 
 /// A probability in parts per million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,10 +30,10 @@ impl Chance {
 /// How packets are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Loss {
-    /// None is.
+    /// No loss.
     #[default]
     None,
-    /// Each with the same chance, whatever happened to the one before.
+    /// Each with the same chance, independently.
     Uniform(Chance),
     /// Several in a row (Gilbert–Elliott: bursts lose everything, the time between them nothing).
     Burst {
@@ -45,10 +45,10 @@ pub enum Loss {
     },
 }
 
-/// Packets that step out of line: they arrive later than they should, and those behind them do not wait.
+/// Packets that are out of order: they arrive later than they should, and those behind them do not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
-    /// How many do.
+    /// The share of such packets.
     pub chance: Chance,
     /// They are late by at least this.
     pub min_us: u64,
@@ -59,14 +59,14 @@ pub struct Reorder {
 /// A bottleneck with a queue in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
-    /// What it lets through; zero counts as one.
+    /// The throughput; zero counts as one.
     pub bytes_per_second: u64,
-    /// How much may wait, the packet being sent included. What comes when it is full is dropped; `None` means that
-    /// everything waits.
+    /// The most bytes in the queue, including the packet being sent. Packets that meet a full queue are dropped; `None`
+    /// means no limit.
     pub queue_bytes: Option<u64>,
 }
 
-/// How one direction of a link behaves. The default is the perfect network.
+/// The parameters of one direction of a link. The default is the perfect network.
 ///
 /// The text form is a list of `key=value`:
 ///
@@ -78,7 +78,7 @@ pub struct Bandwidth {
 /// | `loss` | `2%`, `0.02` | share of packets lost |
 /// | `burst` | `4` | losses come that many in a row on average; needs `loss` |
 /// | `dup` | `1%` | share of packets that arrive twice |
-/// | `reorder` | `5%` | share of packets that arrive late, out of line |
+/// | `reorder` | `5%` | share of packets that arrive late, out of order |
 /// | `late` | `10ms..50ms` | how late those are; needs `reorder` |
 /// | `corrupt` | `0.1%` | share of packets with flipped bits |
 /// | `rate` | `1mbit`, `125kB` | bytes or bits per second through the bottleneck |
@@ -95,7 +95,7 @@ pub struct Bandwidth {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// How long a packet takes, besides jitter and queueing.
+    /// The latency, besides jitter and queueing.
     pub latency_us: u64,
     /// The delay is drawn evenly from latency ± jitter, never below zero. Jitter does not reorder: a packet that
     /// would overtake arrives together with the one before it, so close packets are delayed more than `latency_us`
@@ -103,20 +103,20 @@ pub struct Profile {
     pub jitter_us: u64,
     /// How packets are lost.
     pub loss: Loss,
-    /// How many of the packets that are not lost arrive twice. The second copy has its own delay and its own chance of
-    /// being reordered or corrupted, and takes its own share of the bandwidth.
+    /// The share of the packets that are not lost which arrive twice. The second copy has its own delay and its own
+    /// chance of being reordered or corrupted, and takes its own share of the bandwidth.
     pub duplicate: Chance,
-    /// How many arrive out of line, if any.
+    /// The reordering, if there is any.
     pub reorder: Option<Reorder>,
-    /// How many have 1 to 8 flipped bits.
+    /// The share with 1 to 8 flipped bits.
     pub corrupt: Chance,
     /// The bottleneck, if there is one.
     pub bandwidth: Option<Bandwidth>,
 }
 
 impl Profile {
-    /// What is left for a carrier that neither loses nor repeats nor reorders (a stream): latency, jitter, losses, which delay what is
-    /// behind them, and the bottleneck with a queue in which everything waits.
+    /// The part that applies to a carrier that neither loses nor duplicates nor reorders (a stream): latency, jitter,
+    /// losses, which delay what is behind them, and the bottleneck with an unlimited queue.
     pub fn of_stream(&self) -> Profile {
         Profile {
             latency_us: self.latency_us,

@@ -1,4 +1,5 @@
-//! The text form of a [`Profile`], as given on a command line, and back. Everything is exact: no float is involved.
+//! The text form of a [`Profile`], as given on a command line: parsing and printing. Everything is exact: no float is
+//! involved.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -10,16 +11,16 @@ use super::{Bandwidth, Chance, Loss, Profile, Reorder};
 /// Every key, in the order errors list them.
 const KEYS: &str = "rtt, latency, jitter, loss, burst, dup, reorder, late, corrupt, rate, queue";
 
-/// How the perfect network is written; the empty text means the same.
+/// The text of the perfect network; the empty text means the same.
 const PERFECT: &str = "perfect";
 
-/// How a queue without limit is written.
+/// The text of a queue without limit.
 const UNLIMITED: &str = "unlimited";
 
-/// How late reordered packets are unless `late` says so: a few to some dozen packets at game rates.
+/// The default of `late`: a few to some dozen packets at game rates.
 const DEFAULT_LATE_US: (u64, u64) = (10_000, 50_000);
 
-/// The queue of a bottleneck unless `queue` says so: a common size of a home router's buffer.
+/// The default of `queue`: a common size of a home router's buffer.
 const DEFAULT_QUEUE_BYTES: u64 = 64_000;
 
 const DURATION_UNITS: [Unit; 3] = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
@@ -33,7 +34,7 @@ const LATENESS: &str = "two durations like 10ms..50ms, the smaller one first";
 const RATE: &str = "bits or bytes per second like 1mbit or 125kB, at least 1 byte";
 const SIZE: &str = "a size like 64kB, 1500B or 1MB, or \"unlimited\"";
 
-/// A unit's name and what one of it is worth.
+/// A unit's name and value.
 type Unit = (&'static str, u64);
 
 /// Why a text is not a [`Profile`]. Its message says what is wrong where, and what would be right.
@@ -44,25 +45,25 @@ pub enum ProfileError {
     NotAPair(String),
     /// There is no such key.
     UnknownKey(String),
-    /// A key came twice.
+    /// A key is given twice.
     Repeated(&'static str),
     /// A key's value cannot be read.
     BadValue {
         /// The key.
         key: &'static str,
-        /// What was given.
+        /// The value.
         value: String,
-        /// What it should look like.
+        /// The expected form.
         expected: &'static str,
     },
-    /// A key says something about another, which is missing.
+    /// A key needs another one, which is missing.
     Needs {
         /// The key given.
         key: &'static str,
         /// The key missing.
         needs: &'static str,
     },
-    /// Two keys say the same thing.
+    /// Two keys contradict each other.
     Conflict(&'static str, &'static str),
 }
 
@@ -94,7 +95,7 @@ impl FromStr for Profile {
     }
 }
 
-/// What each key said, before the keys that belong together are put together.
+/// The value of each key, before keys that belong together are combined.
 #[derive(Default)]
 struct Given {
     rtt_us: Option<u64>,

@@ -1,11 +1,11 @@
-//! Bots play decently, and know no more than they may.
+//! Bots play decently, and use no hidden information.
 
 use sametick_arena::{Arena, Event, Input, Setup, autopilot, pilot};
 use sametick_sim::replica::{Hosted, Scene};
 use sametick_sim::{Game, Inputs, Seat};
 
 #[test]
-fn they_score_against_those_who_do_nothing() {
+fn bots_score_against_idle_players() {
     for seed in 0..4 {
         let mut arena =
             Arena::new(&Setup { seed, size: 24, bots: 3, seats: 4, points: 0, rocks: true, rounds: false });
@@ -25,7 +25,7 @@ fn they_score_against_those_who_do_nothing() {
 }
 
 #[test]
-fn they_move_about_and_turn() {
+fn bots_move_about_and_turn() {
     let mut arena =
         Arena::new(&Setup { seed: 2, size: 32, bots: 1, seats: 1, points: 0, rocks: true, rounds: false });
     let (mut turns, mut moved, mut walk) = (0, 0, 4);
@@ -58,7 +58,7 @@ fn autopilots_fight_each_other() {
 }
 
 #[test]
-fn who_sees_everything_in_a_view_plays_as_who_has_the_state() {
+fn a_bot_with_a_full_view_plays_like_one_with_the_state() {
     let mut arena =
         Arena::new(&Setup { seed: 8, bots: 6, size: 24, seats: 2, points: 0, rocks: true, rounds: false });
     let (mut inputs, mut scene) = (Inputs::new(), Scene::new(Arena::KINDS));
@@ -69,7 +69,7 @@ fn who_sees_everything_in_a_view_plays_as_who_has_the_state() {
         arena.show(&mut scene);
         for seat in [0, 1].map(Seat) {
             let input = autopilot(&arena, seat);
-            // What was just built and shot down again is the one thing a view could be wrong about.
+            // Only what was just built and shot down again can a view be wrong about.
             if let Some(person) = arena.at_seat(seat).filter(|person| person.own.busy == 0) {
                 assert_eq!(pilot(&person.own, &scene, arena.tick, arena.rules.seed), input);
                 same += 1;

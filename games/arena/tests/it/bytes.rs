@@ -1,4 +1,4 @@
-//! Sizes and shapes: what is sent and kept stays small, and does not change unnoticed.
+//! Sizes and schemas: encoded data stays small, and does not change unnoticed.
 
 use sametick_arena::{Action, Arena, BadState, Input, Kind, Setup, Tile, Walk, crowd};
 use sametick_sim::replica::hosted_schema_of;
@@ -51,9 +51,9 @@ fn a_state_is_small() {
 
 #[test]
 fn the_schema_changes_on_purpose_or_not_at_all() {
-    // Players whose builds differ in this cannot meet, and their saves and logs cannot be read by each other. If you
-    // meant to change a type: put the new hashes here, pin the hashes in determinism.rs anew, and say in the changelog
-    // that sessions of older builds need the older build.
+    // Builds that differ in this are not compatible, and cannot read each other's saves and logs. If you meant to
+    // change a type: put the new hashes here, pin the hashes in determinism.rs anew, and say in the changelog that
+    // sessions of older builds need the older build.
     let hashes = [schema_hash_of::<Arena>(), hosted_schema_of::<Arena>()].map(|hash| hash.to_string());
     let pinned = [
         "9ae2238c8ea1d43ce375016bbd94ab6de06a21689757302eabbbcb93d9d42d7b",

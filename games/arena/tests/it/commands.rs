@@ -1,4 +1,4 @@
-//! What scripts may say, and what they are told when they say it wrong.
+//! Script commands, and the errors for invalid ones.
 
 use sametick_arena::{Action, Arena, Command, Input, Kind, Tile, Walk};
 use sametick_sim::replica::Hosted;

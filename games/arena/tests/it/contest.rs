@@ -1,4 +1,4 @@
-//! Arena in sessions: it is fought for points, and once it is over it stays over.
+//! Arena in sessions: a game has a winner, and stays over afterwards.
 
 use sametick_arena::{Arena, Ground, Input, Setup};
 use sametick_sim::contest::{Contest, Wanted};
@@ -10,7 +10,7 @@ use crate::field::{Field, STILL};
 const WANTED: Wanted<'_> = Wanted { seed: 7, seats: 8, scenario: None, difficulty: 1 };
 
 #[test]
-fn what_a_session_wants_is_played() {
+fn a_session_sets_the_rules() {
     let of = |wanted: Wanted<'_>| {
         let Setup { seed, bots, seats, points, rocks, .. } = Arena::setup(&wanted);
         assert_eq!((seed, rocks), (7, !matches!(wanted.scenario, Some("field" | "practice"))));
@@ -24,7 +24,7 @@ fn what_a_session_wants_is_played() {
     assert_eq!(Arena::GROUPS.iter().map(|group| group.seats.len()).sum::<usize>(), 16);
 }
 
-/// Seat 0 shoots seat 1 dead so many times.
+/// Seat 0 kills seat 1 a number of times.
 fn shoot(field: &mut Field, times: u32) {
     let stand = |field: &mut Field| {
         let [x, y] = field.open_area();
@@ -44,7 +44,7 @@ fn shoot(field: &mut Field, times: u32) {
 }
 
 #[test]
-fn who_has_the_points_has_won_and_nobody_scores_after_that() {
+fn the_first_with_the_points_wins_and_scoring_ends() {
     let mut field = Field::new(Arena::setup(&WANTED));
     field.tick(&[(0, STILL), (1, STILL)]);
     shoot(&mut field, 4);
@@ -55,7 +55,7 @@ fn who_has_the_points_has_won_and_nobody_scores_after_that() {
     assert_eq!(scores, [(0, 5, true), (1, 0, false)]);
     shoot(&mut field, 2);
     assert_eq!(field.arena.outcome(), Some(outcome.clone()));
-    // Also when it is kept, and when the winner goes.
+    // Also after a round trip, and when the winner leaves.
     let kept: Arena = from_canonical(&to_canonical(&field.arena).unwrap()).unwrap();
     assert_eq!(kept.outcome(), Some(outcome));
     field.tick(&[(1, STILL)]);
@@ -63,7 +63,7 @@ fn who_has_the_points_has_won_and_nobody_scores_after_that() {
 }
 
 #[test]
-fn without_points_it_goes_on_for_ever() {
+fn without_points_the_game_has_no_end() {
     let mut field = Field::for_two();
     shoot(&mut field, 6);
     assert_eq!((field.arena.outcome(), field.arena.person(0).unwrap().score), (None, 6));
@@ -71,7 +71,7 @@ fn without_points_it_goes_on_for_ever() {
 }
 
 #[test]
-fn a_field_is_bare_and_everybody_sees_how_far_it_goes_and_who_has_won() {
+fn a_bare_field_shows_its_limit_and_the_winner() {
     let setup = Arena::setup(&Wanted { scenario: Some("field"), ..WANTED });
     let mut field = Field::new(setup);
     assert!(field.arena.map.blocks().is_empty());

@@ -1,10 +1,11 @@
-//! Same state, same inputs, same next state: from clones, from bytes, after any number of ticks, without allocating.
+//! Determinism: same state, same inputs, same next state: from clones, from bytes, after any number of ticks, without
+//! allocating.
 
 use sametick_arena::{Arena, Input, Setup, crowd};
 use sametick_sim::sync_test::sync_test;
 use sametick_sim::{Game, Inputs, Rng, Seat};
 
-/// What a crowd does in every tick of a session.
+/// The inputs of a crowd in every tick of a session.
 fn session(setup: &Setup, seats: u16, ticks: u32) -> Vec<Inputs<Input>> {
     let (mut arena, mut rng) = (Arena::new(setup), Rng::new(setup.seed + 100));
     let tick = |_| {
@@ -40,7 +41,8 @@ fn every_tick_comes_out_the_same_again() {
 
 #[test]
 fn some_thousand_ticks_come_to_the_pinned_hashes() {
-    // The same on every platform. A change of the rules or of the schema changes them: pin the new ones, on purpose.
+    // The hashes are the same on every platform. A change of the rules or of the schema changes them: pin the new ones,
+    // on purpose.
     let chain = |seed, bots| {
         crowd::chain(&Setup { seed, size: 24, bots, seats: 8, points: 0, rocks: true, rounds: false }, 3000)
             .to_string()

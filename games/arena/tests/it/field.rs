@@ -1,4 +1,4 @@
-//! A field to play on in tests: a session with its inputs, driven as a relay or host would.
+//! Test fixture: a session with its inputs, driven as a relay or host would.
 
 use sametick_arena::presence::SHIELD_TICKS;
 use sametick_arena::{Arena, Event, Input, Own, Setup, Tile, Walk};
@@ -14,7 +14,8 @@ impl Field {
         Field { arena: Arena::new(&setup), inputs: Inputs::new() }
     }
 
-    /// Without bots. Two seats stand in the open, three tiles from each other, without their shields: see [`Field::put`].
+    /// Without bots. Two seats stand in the open, three tiles from each other, without their shields: see
+    /// [`Field::put`].
     pub fn for_two() -> Field {
         let mut field = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
         field.ticks(1 + u32::from(SHIELD_TICKS), &[(0, Input::default()), (1, Input::default())]);
@@ -24,7 +25,7 @@ impl Field {
         field
     }
 
-    /// The corner of some 12 × 12 tiles on which nothing stands.
+    /// The corner of a free area of some 12 × 12 tiles.
     pub fn open_area(&self) -> [i32; 2] {
         let size = i32::from(self.arena.rules.size);
         let clear = |x: i32, y: i32| {
@@ -34,7 +35,7 @@ impl Field {
         corners.into_iter().find(|[x, y]| clear(*x, *y)).expect("some area is open")
     }
 
-    /// Puts the avatar of a seat on a tile, as no rule does.
+    /// Places the avatar of a seat on a tile, bypassing the rules.
     pub fn put(&mut self, number: u16, tile: Tile) {
         let person = self.arena.people.iter_mut().find(|person| person.own.number == number).unwrap();
         person.own.at = tile.centre();
@@ -44,7 +45,7 @@ impl Field {
         self.arena.by_x.sort();
     }
 
-    /// One tick in which these seats do this and nobody else is there.
+    /// One tick in which these seats have these inputs and all others are empty.
     pub fn tick(&mut self, acts: &[(u16, Input)]) {
         self.tick_with(|inputs| acts.iter().for_each(|(seat, input)| inputs.set(Seat(*seat), *input)));
     }
@@ -64,7 +65,7 @@ impl Field {
         self.arena.person(number).unwrap().own
     }
 
-    /// The tile some columns and rows from where someone stands.
+    /// The tile some columns and rows away from a player.
     pub fn tile(&self, number: u16, x: i32, y: i32) -> Tile {
         let tile = Tile::of(self.own(number).at).unwrap();
         Tile::new(tile.x() + x, tile.y() + y).unwrap()

@@ -1,4 +1,4 @@
-//! The first minute of a player: a shield, and bots that hold back.
+//! The first minute of a player: the shield, and bots that hold back.
 
 use sametick_arena::presence::{MAX_HEALTH, NEWCOMER_TICKS, SHIELD_TICKS};
 use sametick_arena::{Arena, Avatar, FIRST_BOT, Input, Setup, Walk, autopilot};
@@ -9,7 +9,7 @@ use crate::field::{FIRING, Field, STILL, walking};
 
 const SECOND: u32 = 30;
 
-/// Two players in the open who have just come.
+/// Two players in the open who have just joined.
 fn just_come() -> Field {
     let mut field = Field::for_two();
     field.arena.people.iter_mut().for_each(|person| person.own.shield = SHIELD_TICKS);
@@ -58,7 +58,7 @@ fn every_life_begins_with_a_shield() {
 }
 
 #[test]
-fn nobody_who_plays_by_rule_aims_at_a_shield() {
+fn bots_do_not_aim_at_shields() {
     let mut field = just_come();
     assert!(!autopilot(&field.arena, Seat(0)).fire);
     field.arena.people[1].own.shield = 0;
@@ -76,7 +76,7 @@ fn beside_a_bot() -> Field {
     field
 }
 
-/// Whether the bot shoots in the next second.
+/// Whether the bot shoots at seat 0 in the next second.
 fn is_shot_at(field: &mut Field) -> bool {
     let before = field.arena.next_shot;
     field.ticks(SECOND, &[(0, STILL)]);
@@ -84,7 +84,7 @@ fn is_shot_at(field: &mut Field) -> bool {
 }
 
 #[test]
-fn a_bot_leaves_a_newcomer_alone_until_the_newcomer_shoots_or_is_none_any_more() {
+fn a_bot_spares_a_newcomer_until_it_shoots_or_time_is_up() {
     assert!(!is_shot_at(&mut beside_a_bot()));
     let mut fired = beside_a_bot();
     fired.tick(&[(0, Input { aim: 128, ..FIRING })]);
@@ -97,7 +97,7 @@ fn a_bot_leaves_a_newcomer_alone_until_the_newcomer_shoots_or_is_none_any_more()
     assert_eq!(field.arena.people[0].newcomer, 0);
 }
 
-/// How many of a hundred shots or more of a bot hit a player who stands still, in percent.
+/// The percentage of hits among a hundred or more shots of a bot at a player who stands still.
 fn hits_percent(change: impl Fn(&mut sametick_arena::Person)) -> u32 {
     let (mut shots, mut hits) = (0, 0);
     for seed in 0..12 {
@@ -132,11 +132,12 @@ fn bots_aim_worse_at_players_who_do_badly() {
     assert!(good > fresh && fresh > poor && poor >= newcomer && newcomer * 3 <= good);
 }
 
-/// In how many seconds a newcomer falls who does nothing for five seconds and then walks about harmlessly; two minutes at most.
+/// The seconds until a newcomer is killed who is idle for five seconds and then walks about harmlessly; at most two
+/// minutes.
 fn seconds_until_fallen(seed: u64) -> u32 {
     let mut arena = Arena::new(&Setup::quick(seed, 16, true));
     let (mut rng, mut inputs) = (Rng::new(!seed), Inputs::new());
-    // Bots have been at it for a while.
+    // Bots have played for a while.
     for _ in 0..rng.below(1_800) {
         arena.step(&inputs);
     }
@@ -155,7 +156,7 @@ fn seconds_until_fallen(seed: u64) -> u32 {
 }
 
 #[test]
-fn a_newcomer_who_does_nothing_survives_the_first_fifteen_seconds() {
+fn an_idle_newcomer_survives_fifteen_seconds() {
     let mut seconds: Vec<u32> = (0..400).map(seconds_until_fallen).collect();
     seconds.sort_unstable();
     let survived = seconds.iter().filter(|seconds| **seconds >= 15).count();

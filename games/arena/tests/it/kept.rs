@@ -1,4 +1,4 @@
-//! What outlives a room comes back as it was, and what makes no sense does no harm.
+//! Saved state is restored unchanged, and invalid saved state does no harm.
 
 use proptest::prelude::*;
 use sametick_arena::kept::{CHARACTERS, Life};
@@ -58,7 +58,7 @@ fn sit(seat: u16, brought: &[(Whose, Vec<u8>)]) -> impl FnOnce(&mut Inputs<Input
 }
 
 #[test]
-fn who_comes_back_is_where_they_were_with_what_was_theirs() {
+fn a_returning_player_gets_place_and_structures_back() {
     let (mut field, tiles) = built();
     field.arena.people[0].score = 7;
     field.arena.people[0].own.health = 40;
@@ -66,7 +66,7 @@ fn who_comes_back_is_where_they_were_with_what_was_theirs() {
     field.tick_with(|inputs| inputs.leave(Seat(0)));
     field.ticks(5, &[]);
     assert!(field.arena.at_seat(Seat(0)).is_none());
-    // On another seat, as it may be.
+    // Possibly on another seat.
     field.tick_with(sit(5, &[(Whose::Player(Seat(5)), bytes)]));
     let after = *field.arena.at_seat(Seat(5)).unwrap();
     assert_eq!((after.own.at, after.own.health, after.score, after.own.built), (before.own.at, 40, 7, 2));
@@ -88,7 +88,7 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
     assert_eq!(again.arena.at_seat(Seat(0)).unwrap().own.at, field.arena.at_seat(Seat(0)).unwrap().own.at);
     assert_eq!(parts(&again.arena), place);
     assert_eq!(kept(&again.arena, 0), player);
-    // Somebody who has appeared where something stood is not walled in: they begin elsewhere, and it is built again.
+    // A player on the tile of a rebuilt structure is not walled in: the player moves, and the structure is rebuilt.
     let mut other = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
     other.tick(&[(1, Input::default())]);
     other.put(1, tiles[0]);
@@ -100,7 +100,7 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
     let newcomer = other.arena.at_seat(Seat(1)).unwrap().own;
     let apart = newcomer.at.iter().zip(tiles[0].centre()).any(|(part, middle)| part.abs_diff(middle) >= 200);
     assert!(newcomer.is_alive() && apart, "{newcomer:?}");
-    // And whoever stood where somebody else stands now begins elsewhere.
+    // A player whose saved place is taken begins elsewhere.
     let mut taken = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
     taken.tick(&[(1, Input::default())]);
     let place = field.arena.at_seat(Seat(0)).unwrap().own.at;
@@ -135,7 +135,7 @@ fn a_character_has_one_life_in_all_rooms() {
 
 proptest! {
     #[test]
-    fn whatever_is_brought_the_game_goes_on(
+    fn any_saved_state_can_be_loaded(
         gifts in prop::collection::vec((0..3u8, 0..4u16, prop::collection::vec(any::<u8>(), 0..60)), 0..6),
         at in 0..40usize,
         with in any::<u8>(),

@@ -1,4 +1,4 @@
-//! Tests of arena, by what they are about.
+//! Integration tests of arena.
 
 mod bots;
 mod bytes;

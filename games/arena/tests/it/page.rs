@@ -1,4 +1,4 @@
-//! docs/writing-a-game.md says what is in its game and in arena, to the letter.
+//! The code in docs/writing-a-game.md is identical to that of its game and of arena.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use sametick_sim::replica::{Hosted, markdown};
 
 const PAGE: &str = include_str!("../../../../docs/writing-a-game.md");
 
-/// Of the game on the page, from an empty folder on.
+/// The files of the game on the page.
 const FILES: [&str; 10] = [
     "Cargo.toml",
     "build.rs",
@@ -48,7 +48,7 @@ fn blocks(label: &str) -> Vec<(&'static str, String)> {
     found
 }
 
-/// The parts of a file, in the order of the page, make the file.
+/// The parts of a file, in the order of the page, add up to the file.
 #[test]
 fn the_game_on_the_page_is_the_one_that_is_tested() {
     let blocks = blocks("file");
@@ -66,7 +66,7 @@ fn the_game_on_the_page_is_the_one_that_is_tested() {
     }
 }
 
-/// A line of dots stands for what is left out.
+/// A line of dots stands for omitted lines.
 #[test]
 fn what_the_page_shows_of_arena_is_in_arena() {
     let blocks = blocks("from");

@@ -1,18 +1,18 @@
-//! What a player's own screen predicts is what the host comes to.
+//! The client's prediction matches the host's result.
 
 use sametick_arena::build::BUILD_TICKS;
 use sametick_arena::{Action, Arena, Avatar, Event, Ground, Input, Kind, Own, Setup, Tile, UNIT, Walk};
 use sametick_sim::replica::{Hosted, Scene, ViewId};
 use sametick_sim::{Game, Inputs, Rng, Seat};
 
-/// Everything there is to know.
+/// A scene with all entities.
 fn scene_of(arena: &Arena) -> Scene {
     let mut scene = Scene::new(Arena::KINDS);
     arena.show(&mut scene);
     scene
 }
 
-/// Someone who walks about, and builds, takes away and shoots around themselves.
+/// A player who walks about, and builds, removes and shoots.
 fn act(own: &Own, tick: u32, rng: &mut Rng) -> Input {
     let near = |part: i32, by: i32| part / UNIT + by;
     let tile = Tile::new(near(own.at[0], rng.between(-3, 3)), near(own.at[1], rng.between(-3, 3)));
@@ -27,7 +27,7 @@ fn act(own: &Own, tick: u32, rng: &mut Rng) -> Input {
     Input { walk, aim: rng.below(256) as u8, fire: rng.chance(1, 3), action, place: 0 }
 }
 
-/// Whether a shot, of which a screen predicts nothing, took something down.
+/// Whether a shot, which the client does not predict, has destroyed a structure.
 fn something_fell(arena: &Arena) -> bool {
     let removed = arena.people.iter().any(|person| person.own.busy == BUILD_TICKS && person.own.removed);
     let gone = arena.happened.iter().filter(|event| matches!(event, Event::Destroyed { .. })).count();
@@ -83,7 +83,7 @@ fn in_a_crowd_the_next_tick_is_predicted_with_all_its_pushing() {
         for row in &inputs {
             let view = ViewId(row.seat.0);
             let (Some(mut own), Some(right)) = (before.own(view), arena.own(view)) else { continue };
-            // What one has just built, others may have shot down: one's screen knows a moment later.
+            // A structure just built may have been shot down by others: the client knows that a moment later.
             let calm = own.is_alive() && right.is_alive() && own.busy == 0;
             let Some(input) = row.input.filter(|_| calm) else { continue };
             Arena::predict(&mut own, &input, &scene);
@@ -98,7 +98,7 @@ fn in_a_crowd_the_next_tick_is_predicted_with_all_its_pushing() {
 }
 
 #[test]
-fn apart_is_a_distance_and_a_speed_and_snaps_when_it_must() {
+fn a_prediction_error_has_distance_and_speed_and_may_snap() {
     let own = Own { at: [1000, 1000], walk: Walk::towards(1, 0).code(), ..Own::default() };
     let near = Arena::apart(&own, &Own { at: [1030, 1040], ..own });
     assert_eq!((near.distance, near.snaps), (50.0, false));
@@ -109,7 +109,7 @@ fn apart_is_a_distance_and_a_speed_and_snaps_when_it_must() {
 }
 
 #[test]
-fn whatever_a_host_says_nothing_breaks() {
+fn any_host_state_is_safe_to_predict_from() {
     let mut rng = Rng::new(9);
     for _ in 0..3000 {
         let wild = |rng: &mut Rng| match rng.below(4) {

@@ -1,4 +1,4 @@
-//! What holds whatever anyone does, and whatever bytes arrive.
+//! Invariants that hold for all inputs and all bytes.
 
 use proptest::prelude::*;
 use sametick_arena::build::BUILD_TICKS;
@@ -9,7 +9,7 @@ use sametick_sim::{Game, Inputs, Rng, Seat, from_canonical, to_canonical};
 
 use crate::field::{FIRING, Field, STILL, walking};
 
-/// Whether an avatar lies over a solid tile, or beyond the border.
+/// Whether an avatar overlaps a solid tile, or is beyond the border.
 fn is_in_a_wall(arena: &Arena, at: [i32; 2]) -> bool {
     let [low, high] = [-RADIUS, RADIUS].map(|reach| at.map(|part| (part + reach).div_euclid(UNIT)));
     let tiles = (low[1]..=high[1]).flat_map(|y| (low[0]..=high[0]).map(move |x| [x, y]));
@@ -88,7 +88,7 @@ fn no_shot_passes_through_a_wall() {
 }
 
 #[test]
-fn every_shot_meets_whoever_it_is_aimed_at() {
+fn every_shot_hits_the_avatar_it_is_aimed_at() {
     let mut field = Field::for_two();
     let (start, corner) = (field.arena.clone(), field.open_area());
     let mut rng = Rng::new(3);
@@ -211,7 +211,7 @@ proptest! {
     #[test]
     fn any_bytes_are_one_input_or_none(bytes in prop::collection::vec(any::<u8>(), 4..8)) {
         if let Ok(input) = from_canonical::<Input>(&bytes) {
-            // Numbers can be read that are written longer than need be; they are never written so.
+            // Numbers with superfluous bytes can be read; they are never written.
             let written = to_canonical(&input).unwrap();
             prop_assert!(written.len() < bytes.len() || written == bytes);
             prop_assert_eq!(from_canonical::<Input>(&written).unwrap(), input);

@@ -1,4 +1,4 @@
-//! Rounds: everyone sees who has won, and the next one begins in the same room.
+//! Rounds: the winner is shown, and the next round begins in the same room.
 
 use sametick_arena::presence::{MAX_HEALTH, SHIELD_TICKS};
 use sametick_arena::round::{START_TICKS, WON_TICKS};
@@ -48,7 +48,7 @@ fn begun() -> Field {
 }
 
 #[test]
-fn everyone_sees_who_has_won_and_how_long_it_takes_to_the_next_round() {
+fn the_winner_and_the_wait_for_the_next_round_are_shown() {
     let mut field = won();
     assert!(field.happened(|event| *event == Event::RoundWon { winner: 0, round: 1 }));
     let (mut waits, mut ticks) = (vec![], 0);
@@ -113,7 +113,7 @@ fn nobody_walks_shoots_or_builds_before_the_countdown_is_over() {
 }
 
 #[test]
-fn who_comes_during_the_countdown_waits_with_the_others() {
+fn a_join_during_the_countdown_waits_with_the_others() {
     let mut field = begun();
     field.ticks(40, &BOTH);
     let three = [(0, STILL), (1, STILL), (2, walking(1, 0))];
@@ -152,7 +152,7 @@ fn points_come_back_in_the_same_round_only() {
     };
     assert_eq!(come_back(&mut field), (3, 0));
     let mut later = begun();
-    assert_eq!(come_back(&mut later), (0, 0), "and who has played here is no newcomer");
+    assert_eq!(come_back(&mut later), (0, 0), "and a player who has played here is no newcomer");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What players can do, and what comes of it.
+//! The rules of arena, by example.
 
 use sametick_arena::build::{BUILD_TICKS, MAX_BUILT, NOBODY, PREVIEW_TICKS};
 use sametick_arena::movement::{DIAGONAL_SPEED, RADIUS, SPEED};
@@ -13,7 +13,7 @@ fn acting(action: Action) -> Input {
     Input { action: Some(action), ..STILL }
 }
 
-/// Why nothing was built or taken away in the last tick.
+/// The reasons for denied requests in the last tick.
 fn refusals(field: &Field) -> Vec<Denied> {
     let happened = field.arena.happened.iter();
     happened
@@ -84,7 +84,7 @@ fn players_make_room_for_each_other_alike() {
     let middle = tile.centre();
     assert_eq!(one[0] - middle[0], middle[0] - other[0], "each goes as far as the other");
     assert!((other[0] - one[0]).abs() > 2 * RADIUS - 8, "until they hardly touch");
-    // Walking against someone moves them, slower than a walk.
+    // Walking against another player pushes that player, more slowly than a walk.
     let before = field.own(1).at[0];
     field.ticks(30, &[(0, walking(1, 0)), (1, STILL)]);
     let pushed = field.own(1).at[0] - before;
@@ -168,12 +168,12 @@ fn rocks_never_fall() {
 }
 
 #[test]
-fn only_ones_own_can_be_taken_away_and_at_once() {
+fn only_own_structures_can_be_removed_and_at_once() {
     let mut field = Field::for_two();
     let tile = field.tile(0, 1, 0);
     field.tick(&[(0, acting(Action::Place(tile, Kind::Wall))), (1, STILL)]);
     field.ticks(BUILD_TICKS.into(), &[(0, STILL), (1, acting(Action::Remove(tile)))]);
-    assert!(field.arena.map.block(tile).is_some(), "it is somebody else's");
+    assert!(field.arena.map.block(tile).is_some(), "it belongs to another player");
     assert_eq!(refusals(&field), [Denied::NotYours]);
     field.tick(&[(0, acting(Action::Remove(tile))), (1, STILL)]);
     assert!(field.arena.map.block(tile).is_none());
@@ -181,7 +181,7 @@ fn only_ones_own_can_be_taken_away_and_at_once() {
 }
 
 #[test]
-fn nothing_is_built_out_of_reach_or_on_something_or_somebody() {
+fn building_needs_reach_and_a_free_tile() {
     let mut field = Field::for_two();
     let refused = |field: &mut Field, x: i32, y: i32, kind: Kind| {
         let tile = field.tile(0, x, y);
@@ -201,7 +201,7 @@ fn nothing_is_built_out_of_reach_or_on_something_or_somebody() {
 }
 
 #[test]
-fn who_was_first_gets_a_contested_tile() {
+fn the_earlier_input_gets_a_contested_tile() {
     for (places, winner) in [([0, 0], 0), ([1, 0], 1), ([4, 9], 0), ([9, 4], 1)] {
         let mut field = Field::for_two();
         let tile = field.tile(0, 2, 1);
@@ -255,7 +255,7 @@ fn a_preview_lasts_while_it_is_said_again() {
 }
 
 #[test]
-fn who_leaves_is_gone_and_what_they_built_stays() {
+fn a_leaving_player_is_removed_but_not_the_structures() {
     let mut field = Field::for_two();
     let tile = field.tile(0, 1, 1);
     let input = acting(Action::Place(tile, Kind::Wall));
@@ -277,7 +277,7 @@ fn who_leaves_is_gone_and_what_they_built_stays() {
 }
 
 #[test]
-fn seats_beyond_those_that_play_only_watch() {
+fn seats_beyond_those_that_play_spectate() {
     let mut field = Field::new(Setup { seats: 2, bots: 1, ..Setup::default() });
     field.ticks(5, &[(0, STILL), (1, STILL), (2, STILL)]);
     let numbers: Vec<u16> = field.arena.people.iter().map(|person| person.own.number).collect();

@@ -1,4 +1,4 @@
-//! What others see, from how far, and what they hear.
+//! Visibility of entities, their zones, and the audience of events.
 
 use sametick_arena::look::Look;
 use sametick_arena::presence::MAX_HEALTH;
@@ -39,7 +39,7 @@ fn four_features_and_their_zones() {
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let health = Avatar::KIND.fields.iter().find(|field| field.name == "health").unwrap();
-    assert_eq!(health.zones, 1, "from afar nobody sees how somebody is");
+    assert_eq!(health.zones, 1, "health is visible in the near zone only");
     assert!(
         sametick_sim::replica::markdown(Arena::KINDS)
             .contains("| avatar | aim | whole number | around 256 |")
@@ -72,7 +72,7 @@ fn everyone_is_seen_where_they_are() {
 }
 
 #[test]
-fn who_is_there_is_known_everywhere_in_small_rooms_and_around_in_large_ones() {
+fn players_are_seen_everywhere_only_in_small_rooms() {
     for (seats, known) in [(64, true), (65, false)] {
         let mut field = Field::new(Setup { seats, bots: 0, ..Setup::default() });
         field.tick(&[(0, STILL)]);
@@ -81,7 +81,7 @@ fn who_is_there_is_known_everywhere_in_small_rooms_and_around_in_large_ones() {
 }
 
 #[test]
-fn others_see_what_someone_might_build_and_whether_they_could() {
+fn others_see_previews_and_whether_they_are_possible() {
     let mut field = Field::for_two();
     let see = |field: &mut Field, x: i32| {
         let tile = field.tile(0, x, 0);
@@ -92,7 +92,7 @@ fn others_see_what_someone_might_build_and_whether_they_could() {
         preview.ok
     };
     assert!(see(&mut field, 2) && see(&mut field, -4));
-    assert!(!see(&mut field, 3), "somebody stands there");
+    assert!(!see(&mut field, 3), "a player stands there");
     assert!(!see(&mut field, 5), "out of reach");
     field.ticks(20, &[(0, STILL), (1, STILL)]);
     assert_eq!(scene_of(&field).get::<Preview>(0), None);
@@ -114,7 +114,7 @@ fn the_dead_have_no_avatar() {
 }
 
 #[test]
-fn events_reach_whom_they_concern() {
+fn events_reach_their_audience() {
     let mut field = Field::for_two();
     let mut events = Events::default();
     let mut heard = Vec::new();

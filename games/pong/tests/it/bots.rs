@@ -1,4 +1,4 @@
-//! Bots can be beaten, better ones less often, and they use nothing but the state.
+//! Bots can be beaten, better ones less often, and they use only the state.
 
 use sametick_pong::{Phase, Pong, Setup, Skill, Wall, autopilot};
 use sametick_sim::{Game, Inputs, Seat};
@@ -24,7 +24,7 @@ fn points(skill: Skill, player: bool) -> [u32; 2] {
 }
 
 #[test]
-fn a_good_player_beats_them_and_better_bots_are_harder_to_beat() {
+fn a_good_player_beats_bots_and_better_bots_less_often() {
     let share = |[ours, theirs]: [u32; 2]| theirs as f32 / (ours + theirs) as f32;
     let [easy, normal, hard] =
         [Skill::Easy, Skill::Normal, Skill::Hard].map(|skill| share(points(skill, true)));
@@ -33,13 +33,13 @@ fn a_good_player_beats_them_and_better_bots_are_harder_to_beat() {
 }
 
 #[test]
-fn among_themselves_both_sides_score() {
+fn among_bots_both_sides_score() {
     let [left, right] = points(Skill::Normal, false);
     assert!(left.min(right) * 3 > left.max(right), "{left}:{right}");
 }
 
 #[test]
-fn they_return_serves_and_miss_now_and_then() {
+fn bots_return_serves_and_sometimes_miss() {
     for skill in [Skill::Easy, Skill::Normal, Skill::Hard] {
         let mut pong = Pong::new(&Setup { seed: 1, skill, points: 50, ..Setup::default() });
         let (mut hits, mut rallies) = (0, 0);

@@ -1,4 +1,4 @@
-//! Sizes and shapes: what is sent and kept stays small, and does not change unnoticed.
+//! Sizes and schemas: encoded data stays small, and does not change unnoticed.
 
 use sametick_pong::court::{Point, UNIT};
 use sametick_pong::{Event, Input, Motion, Pong, Setup, What, crowd};
@@ -68,7 +68,7 @@ fn the_largest_state_there_can_be_is_still_small() {
         paddle.driver = sametick_pong::Driver::Bot { aim: -100 * UNIT, look_in: 255 };
     }
     pong.check().unwrap();
-    // Two random numbers of at most ten bytes each are the only part this does not stretch.
+    // Only the two random numbers of at most ten bytes each may still be longer.
     let bytes = to_canonical(&pong).unwrap().len();
     println!("largest state: {bytes} bytes");
     assert!(bytes + 2 <= MAX_STATE_BYTES, "{bytes} bytes");
@@ -79,9 +79,9 @@ fn the_largest_state_there_can_be_is_still_small() {
 
 #[test]
 fn the_schema_changes_on_purpose_or_not_at_all() {
-    // Players whose builds differ in this cannot meet, and their saves and logs cannot be read by each other. If you
-    // meant to change a type of state, setup or input: put the new hash here, pin the hashes in determinism.rs anew,
-    // and say in the changelog that sessions of older builds need the older build.
+    // Builds that differ in this are not compatible, and cannot read each other's saves and logs. If you meant to
+    // change a type of state, setup or input: put the new hash here, pin the hashes in determinism.rs anew, and say in
+    // the changelog that sessions of older builds need the older build.
     let hash = schema_hash_of::<Pong>().to_string();
     assert_eq!(
         hash,

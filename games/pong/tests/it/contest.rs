@@ -1,4 +1,4 @@
-//! Pong in sessions: it begins by itself, and once it is over it stays over.
+//! Pong in sessions: a game begins by itself, and once it is over it stays over.
 
 use sametick_pong::{Input, Phase, Pong, Setup, Skill};
 use sametick_sim::contest::{Contest, Wanted};
@@ -9,7 +9,7 @@ use crate::table::Table;
 const WANTED: Wanted<'_> = Wanted { seed: 7, seats: 2, scenario: Some("short"), difficulty: 6 };
 
 #[test]
-fn what_a_session_wants_is_played() {
+fn a_session_sets_the_rules() {
     let of = |wanted: Wanted<'_>| {
         let Setup { seed, players, points, skill, once, bots, .. } = Pong::setup(&wanted);
         assert!(bots && seed == 7 && once == (wanted.scenario != Some("practice")));
@@ -30,7 +30,7 @@ fn what_a_session_wants_is_played() {
 }
 
 #[test]
-fn it_begins_though_nobody_is_ready_and_is_over_once() {
+fn it_begins_without_ready_players_and_ends_once() {
     for seed in 0..8 {
         let mut table = Table::new(Pong::setup(&Wanted { seed, ..WANTED }));
         let idle = [(0, Input::NONE)];
@@ -45,7 +45,7 @@ fn it_begins_though_nobody_is_ready_and_is_over_once() {
             panic!("{points:?}")
         };
         assert!(left.max(right) == 5 && left_won == (left == 5) && right_won == (right == 5), "{points:?}");
-        // Whatever anybody does then.
+        // Whatever players press then.
         table.ticks(400, &[(0, Input::NONE.and_rematch()), (1, Input::NONE.and_rematch().and_serve())]);
         let mut rng = Rng::new(seed);
         for _ in 0..400 {

@@ -1,4 +1,5 @@
-//! Same state, same inputs, same next state: from clones, from bytes, after any number of ticks, without allocating.
+//! Determinism: same state, same inputs, same next state: from clones, from bytes, after any number of ticks, without
+//! allocating.
 
 use sametick_pong::{Input, Pong, Setup, Skill, crowd};
 use sametick_sim::sync_test::sync_test;
@@ -31,7 +32,8 @@ fn every_tick_comes_out_the_same_again_after_a_long_rollback() {
 
 #[test]
 fn ten_thousand_ticks_come_to_the_pinned_hashes() {
-    // The same on every platform. A change of the rules or of the schema changes them: pin the new ones, on purpose.
+    // The hashes are the same on every platform. A change of the rules or of the schema changes them: pin the new ones,
+    // on purpose.
     let chain = |seed, players| {
         let setup = Setup { seed, players, points: 3, ..Setup::default() };
         crowd::chain(&setup, 10_000).to_string()

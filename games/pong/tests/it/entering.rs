@@ -1,4 +1,4 @@
-//! A player who comes has time: a countdown before the next serve, and bots that begin gently.
+//! A new player has time: a countdown before the next serve, and bots that begin gently.
 
 use sametick_pong::{Input, Motion, Phase, Pong, Setup, Skill, Wall, What, autopilot};
 use sametick_sim::{Rng, Seat};
@@ -14,7 +14,7 @@ fn is_served(table: &Table) -> bool {
     table.now().iter().any(|what| matches!(what, What::Served(_)))
 }
 
-/// For how many ticks no ball is served while these seats do this, and the numbers that were counted meanwhile.
+/// The number of ticks until a serve while these seats have these inputs, and the counts shown meanwhile.
 fn until_served(table: &mut Table, acts: &[(u16, Input)]) -> (u32, Vec<u8>) {
     let (mut ticks, mut counted) = (0, Vec::new());
     loop {
@@ -48,7 +48,7 @@ fn a_game_and_each_game_after_it_begin_with_three_two_one() {
 }
 
 #[test]
-fn no_ball_is_served_within_three_seconds_of_a_players_entering() {
+fn no_ball_is_served_within_three_seconds_of_a_join() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let players = 2 + (seed % 3) as u8;
@@ -67,7 +67,7 @@ fn no_ball_is_served_within_three_seconds_of_a_players_entering() {
 }
 
 #[test]
-fn a_player_who_comes_while_the_ball_is_held_begins_the_countdown_anew() {
+fn a_join_while_the_ball_is_held_restarts_the_countdown() {
     let mut table = Table::new(Setup { seed: 1, ..Setup::default() });
     table.tick(&[(0, SERVE)]);
     table.ticks(150, &[(0, SERVE)]);
@@ -77,10 +77,10 @@ fn a_player_who_comes_while_the_ball_is_held_begins_the_countdown_anew() {
 }
 
 #[test]
-fn coming_and_going_makes_others_wait_once_a_minute_at_most() {
+fn rejoining_delays_others_once_a_minute_at_most() {
     let mut table = Table::new(Setup { seed: 4, ..Setup::default() });
     table.until(&[(0, SERVE), (1, SERVE)], is_rally);
-    // Seat 1 comes and goes every quarter of a second for two minutes.
+    // Seat 1 joins and leaves every quarter of a second for two minutes.
     let (mut counting, mut serves) = (0, 0);
     for tick in 0..7_200 {
         let left = autopilot(&table.pong, Seat(0)).and_rematch();
@@ -94,7 +94,7 @@ fn coming_and_going_makes_others_wait_once_a_minute_at_most() {
     }
     println!("{counting} ticks of countdown, {serves} serves");
     assert!(counting <= 3 * COUNTDOWN && serves > 10, "{counting} ticks, {serves} serves");
-    // Who plays with bots alone keeps nobody waiting, and is counted for every time.
+    // A player who is alone with bots delays no other, and gets the countdown every time.
     let mut alone = Table::new(Setup { seed: 4, ..Setup::default() });
     alone.until(&[(0, SERVE)], is_rally);
     for _ in 0..3 {
@@ -103,7 +103,7 @@ fn coming_and_going_makes_others_wait_once_a_minute_at_most() {
     }
 }
 
-/// How many of the first points, and of those after them, a bot makes against a good player.
+/// A bot's share of the first points, and of those after them, against a good player.
 fn shares(skill: Skill) -> [f32; 2] {
     let mut made = [[0_u32; 2]; 2];
     for seed in 0..60 {
@@ -113,7 +113,7 @@ fn shares(skill: Skill) -> [f32; 2] {
             let left = autopilot(&table.pong, Seat(0));
             table.tick(&[(0, left)]);
             if let Some(What::Point(wall)) = table.now().iter().find(|what| matches!(what, What::Point(_))) {
-                // The third to fifth are between both.
+                // The third to fifth are in between.
                 match points {
                     0..2 => made[0][wall.index()] += 1,
                     5.. => made[1][wall.index()] += 1,

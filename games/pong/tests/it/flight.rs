@@ -1,4 +1,4 @@
-//! The ball in flight: nothing is passed through, corners are two contacts, and it always arrives.
+//! The ball in flight: it passes through nothing, a corner is two contacts, and it always arrives.
 
 use sametick_pong::court::{HALF_LENGTH, RADIUS, UNIT};
 use sametick_pong::{
@@ -8,7 +8,7 @@ use sametick_sim::{Game, Inputs, Rng, Seat, Tick};
 
 use crate::table::{Table, idle, is_rally};
 
-/// A rally with the ball here, moving so, all players at rest.
+/// A rally with this position and motion of the ball, all players at rest.
 fn rally(players: u8, at: Point, motion: Point) -> Table {
     let mut table = Table::new(Setup { players, bots: false, ..Setup::default() });
     let all: Vec<_> = (0..players).map(|seat| (seat.into(), Input::NONE)).collect();
@@ -23,7 +23,7 @@ fn line(pong: &Pong, wall: Wall) -> i32 {
 }
 
 #[test]
-fn a_ball_at_full_speed_is_met_at_every_distance_from_the_paddle() {
+fn a_fast_ball_is_met_at_every_distance_from_the_paddle() {
     for gap in 0..MAX_SPEED + 100 {
         let mut table = rally_once(gap);
         table.tick(&idle([0, 1]));
@@ -86,7 +86,7 @@ fn where_and_how_a_paddle_is_hit_decides_angle_and_speed() {
 }
 
 #[test]
-fn the_very_end_of_a_paddle_returns_the_ball_and_a_step_beyond_does_not() {
+fn a_paddle_returns_the_ball_up_to_its_very_end() {
     for (beyond, returned) in [(0, true), (1, false)] {
         for side in [-1, 1] {
             let mut table = rally_once(100);
@@ -103,7 +103,7 @@ fn a_ball_behind_a_paddle_is_lost_and_harmless() {
     table.pong.paddles[0].at = 80 * UNIT;
     table.tick(&idle([0, 1]));
     assert_eq!(table.now(), [What::Point(Wall::Right)]);
-    // The paddle comes back over it: too late, it rolls out and stays.
+    // The paddle comes back over it: too late, the ball rolls out and stays.
     table.ticks(50, &[(0, Input::moving(Motion::Less)), (1, Input::NONE)]);
     assert_eq!(table.pong.ball.at, Point { x: -160 * UNIT, y: 0 });
     assert_eq!(table.scores()[..2], [0, 1]);
@@ -169,10 +169,10 @@ fn every_place_on_a_line_can_be_defended() {
     }
 }
 
-/// No ball is longer under way between two paddles: twice across the court at three fifths of a serve's speed.
+/// The longest flight between two paddles: twice across the court at three fifths of a serve's speed.
 const LONGEST_FLIGHT_TICKS: u32 = 2 * 320 * 5 / 3 * UNIT as u32 / SERVE_SPEED as u32 + 10;
 
-/// Watches a session: energy bounds, and how long the ball is under way.
+/// Observes a session: bounds of the speed, and the flight times of the ball.
 struct Watch {
     flight: u32,
     rally: u32,
@@ -206,7 +206,7 @@ impl Watch {
 }
 
 #[test]
-fn the_ball_never_gets_stuck_whoever_plays() {
+fn the_ball_never_gets_stuck() {
     let mut rallies = 0;
     for seed in 0..3000 {
         let players = 2 + (seed % 3) as u8;
@@ -235,7 +235,7 @@ fn perfect_players_who_never_miss_come_to_a_let() {
     let mut watch = Watch::new();
     while watch.rallies < 2 {
         let y = table.pong.ball.at.y.clamp(-100 * UNIT, 100 * UNIT);
-        // No player could do this: the paddles are where the ball is, always.
+        // No player could do this: the paddles are always where the ball is.
         table.pong.paddles.iter_mut().take(2).for_each(|paddle| paddle.at = y);
         table.tick(&idle([0, 1]));
         watch.see(&table.pong, "perfect");

@@ -1,4 +1,4 @@
-//! Tests of pong, by what they are about.
+//! Integration tests of pong.
 
 mod bots;
 mod bytes;

@@ -1,4 +1,4 @@
-//! What holds whatever anyone does, and whatever bytes arrive.
+//! Invariants that hold for all inputs and all bytes.
 
 use proptest::prelude::*;
 use sametick_pong::{Input, Phase, Pong, Setup, Skill};
@@ -19,7 +19,7 @@ fn setups() -> impl Strategy<Value = Setup> {
     )
 }
 
-/// What a seat does for a number of ticks: (joins, leaves, listed, input).
+/// The actions of a seat for a number of ticks: (joins, leaves, listed, input).
 type Act = (bool, bool, bool, Option<Input>);
 
 fn acts() -> impl Strategy<Value = Vec<([Act; 5], u8)>> {

@@ -1,4 +1,4 @@
-//! The rules, by example.
+//! The rules of pong, by example.
 
 use sametick_pong::setup::MAX_SCORE;
 use sametick_pong::{Input, Motion, Phase, Pong, Setup, Wall, What};
@@ -29,7 +29,7 @@ fn a_game_for_two_begins_when_both_are_there() {
 }
 
 #[test]
-fn the_ball_sticks_to_the_paddle_of_the_server_until_it_is_let_go() {
+fn the_ball_sticks_to_the_servers_paddle_until_the_serve() {
     let mut table = Table::for_two(1);
     table.tick(&idle([0, 1]));
     let seat = server(&table.pong).seat().0;
@@ -63,7 +63,7 @@ fn a_button_held_since_before_does_not_serve_at_once() {
 }
 
 #[test]
-fn serves_differ_in_angle_and_in_who_has_the_first() {
+fn serves_differ_in_angle_and_first_server() {
     let mut slants = Vec::new();
     let mut servers = [0; 2];
     for seed in 0..64 {
@@ -145,7 +145,7 @@ fn setup_line(pong: &Pong) -> i32 {
 }
 
 #[test]
-fn with_a_lead_asked_for_the_game_goes_on_until_someone_has_it() {
+fn a_required_lead_extends_the_game() {
     let setup = Setup { lead: 2, bots: false, ..Setup::default() };
     for (left, right, over) in
         [(10, 10, false), (10, 9, true), (11, 10, true), (14, 14, false), (8, 2, false)]
@@ -182,7 +182,7 @@ fn a_rematch_wanted_at_once_still_lets_the_winner_be_seen() {
 }
 
 #[test]
-fn who_has_left_is_not_asked_for_a_rematch() {
+fn a_rematch_does_not_wait_for_absent_players() {
     let (mut table, _) = one_sided(Setup { seed: 5, points: 1, bots: false, ..Setup::default() });
     table.ticks(100, &[(1, REMATCH)]);
     assert!(is_waiting(&table.pong.phase), "the next game waits for a second player");
@@ -203,13 +203,13 @@ fn a_rally_of_a_minute_is_a_let() {
 }
 
 #[test]
-fn among_four_the_point_goes_to_whoever_touched_the_ball_last() {
+fn among_four_the_last_to_touch_the_ball_gets_the_point() {
     let setup = Setup { players: 4, bots: false, ..Setup::default() };
     let all = idle([0, 1, 2, 3]);
     for (striker, rival, expected) in [
         (Wall::Top, Wall::Left, Wall::Top),
         (Wall::Left, Wall::Bottom, Wall::Left),
-        // Past the one who touched it last: the one before gets the point.
+        // The ball passes the player who touched it last: the one before gets the point.
         (Wall::Right, Wall::Bottom, Wall::Bottom),
     ] {
         let mut table = Table::new(setup);
@@ -219,7 +219,7 @@ fn among_four_the_point_goes_to_whoever_touched_the_ball_last() {
         table.pong.ball.motion = sametick_pong::Point { x: 3000, y: 0 };
         table.tick(&all);
         assert_eq!(table.now(), [What::Point(expected)]);
-        assert_eq!(server(&table.pong), Wall::Right, "who missed it serves");
+        assert_eq!(server(&table.pong), Wall::Right, "the player who missed it serves");
     }
 }
 

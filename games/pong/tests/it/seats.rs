@@ -1,4 +1,4 @@
-//! Who sits where: coming, going, being late, watching.
+//! Seats: joining, leaving, missing inputs, and spectators.
 
 use sametick_pong::{Driver, Input, Motion, Phase, Setup, Wall};
 use sametick_sim::Seat;
@@ -102,7 +102,7 @@ fn a_seat_that_is_not_listed_is_empty() {
 }
 
 #[test]
-fn someone_new_on_a_seat_does_not_inherit_a_motion_or_a_wish() {
+fn a_new_player_inherits_no_motion_and_no_rematch_wish() {
     let mut table = with_bots(1);
     table.tick(&[(0, MORE.and_serve())]);
     assert!(is_serving(&table.pong.phase));
@@ -118,7 +118,7 @@ fn someone_new_on_a_seat_does_not_inherit_a_motion_or_a_wish() {
 }
 
 #[test]
-fn without_bots_the_next_serve_waits_for_whoever_left() {
+fn without_bots_the_next_serve_waits_for_the_player() {
     let mut table = Table::for_two(4);
     table.until(&[(0, SERVE), (1, SERVE)], is_rally);
     table.until(&[(0, MORE)], is_pause);

@@ -1,4 +1,4 @@
-//! A table to play at in tests: a session with its inputs, driven as a relay would.
+//! Test fixture: a session with its inputs, driven as a relay would.
 
 use sametick_pong::{Input, Phase, Pong, Setup, Wall, What};
 use sametick_sim::{Game, Inputs, Seat, Tick};
@@ -18,7 +18,7 @@ impl Table {
         Table::new(Setup { seed, bots: false, ..Setup::default() })
     }
 
-    /// One tick in which these seats do this and nobody else is there.
+    /// One tick in which these seats have these inputs and all others are empty.
     pub fn tick(&mut self, acts: &[(u16, Input)]) {
         self.tick_with(|inputs| acts.iter().for_each(|(seat, input)| inputs.set(Seat(*seat), *input)));
     }
@@ -34,7 +34,7 @@ impl Table {
         (0..ticks).for_each(|_| self.tick(acts));
     }
 
-    /// Goes on until the phase is a wanted one, for at most a few minutes.
+    /// Continues until the phase is a wanted one, for at most a few minutes.
     pub fn until(&mut self, acts: &[(u16, Input)], wanted: fn(&Phase) -> bool) -> u32 {
         self.until_state(acts, |pong| wanted(&pong.phase))
     }
@@ -49,7 +49,7 @@ impl Table {
         panic!("it never came to that: {:?}", self.pong.phase);
     }
 
-    /// What happened in the last tick.
+    /// The events of the last tick.
     pub fn now(&self) -> Vec<What> {
         let before = Tick(self.pong.tick.0 - 1);
         self.pong.events_since(before).map(|event| event.what).collect()
@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// These seats sit there and do nothing.
+/// These seats are taken, with idle inputs.
 pub fn idle<const N: usize>(seats: [u16; N]) -> [(u16, Input); N] {
     seats.map(|seat| (seat, Input::NONE))
 }

@@ -1,4 +1,4 @@
-//! What a screen sees.
+//! Views of a state for drawing.
 
 use sametick_pong::{Input, Setup, View, Wall, What};
 use sametick_sim::Tick;

@@ -1,4 +1,4 @@
-// How long somebody who opens a link for the first time waits until they play. Measured and printed; a busy machine is no
+// The time from opening a link for the first time to playing. Measured and printed; a busy machine is no
 // fault of the page's.
 
 import { test } from "node:test";

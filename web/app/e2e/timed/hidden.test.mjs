@@ -1,4 +1,4 @@
-// A page that nobody looks at: the browser may stop it altogether. Told alone, for others would take time away from it.
+// A hidden page: the browser may freeze it. Run alone, because other stories would take time away from it.
 
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";

@@ -1,4 +1,4 @@
-// From tiles to the screen and back: the camera is over the own avatar, and stops where the map does.
+// The camera: converts tiles to screen and back, follows the own avatar, and stops at the edge of the map.
 
 import type { Point, Size } from "../game/canvas";
 

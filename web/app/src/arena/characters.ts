@@ -1,4 +1,4 @@
-// Who one can be in the arena, and what they look like: outlines of about 100 units in every direction, drawn on the map and in
+// The characters of the arena and their looks: outlines of about 100 units in every direction, drawn on the map and in
 // lists alike.
 
 import type { ArenaHud, Life } from "../worker/messages";
@@ -6,13 +6,13 @@ import type { ArenaHud, Life } from "../worker/messages";
 export interface Look {
   title: string;
   body: string;
-  /** Lines on the body. Nobody is told apart by colour alone. */
+  /** Lines on the body: characters do not differ by colour alone. */
   emblem: string;
 }
 
-/** Those of whom it is not known who they are. */
+/** Avatars whose character is unknown. */
 export const NOBODY: Look = {
-  title: "Somebody",
+  title: "Unknown",
   body: "M100 0A100 100 0 1 1-100 0A100 100 0 1 1 100 0Z",
   emblem: "",
 };
@@ -38,7 +38,7 @@ export function lookOf(character: string | null | undefined): Look {
   return (character && LOOKS[character]) || NOBODY;
 }
 
-/** What everybody looks like, by number. */
+/** The look of each character, by number. */
 export function looksOf({ players }: ArenaHud): Map<number, Look> {
   return new Map(players.map(({ seat, character }) => [seat, lookOf(character)]));
 }

@@ -53,7 +53,7 @@ export function coloursOf(element: Element): Colours {
   };
 }
 
-/** Which of the seats' colours somebody has. Bots begin at the other end, so that they differ from the first players. */
+/** The colour of a seat. Bots begin at the other end, so that they differ from the first players. */
 export function hueOf(number: number): number {
   return number >= FIRST_BOT ? SEATS - 1 - ((number - FIRST_BOT) % SEATS) : Math.max(0, number) % SEATS;
 }

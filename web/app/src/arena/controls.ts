@@ -1,4 +1,4 @@
-// Keyboard, mouse and thumbs, as what arena wants to know: where to walk, where to aim, whether to fire, what to build.
+// Converts keyboard, mouse and touch into arena's input: walk, aim, fire, build.
 
 import { within, type Point } from "../game/canvas";
 import { hasOwnKeys, isPressable, isTyping, keyBit } from "../game/keys";
@@ -14,7 +14,7 @@ const TOOL_KEYS: Record<string, Tool> = {
   KeyX: TOOL.remove,
 };
 
-/** Who aims without pointing anywhere aims at something so many tiles away. */
+/** Without a pointer, the aim is this many tiles away. */
 const AIM_TILES = 6;
 
 /** For so long after a tap it is meant, and seen, what was tapped on. */
@@ -44,9 +44,9 @@ export interface Hears {
   press(): void;
   choose(tool: Tool): void;
   scores(shown: boolean): void;
-  /** Shows who one can play as, or no longer. */
+  /** Shows or hides the characters. */
   characters(): void;
-  /** Somebody does something for the first time, and with what. */
+  /** The first use of a kind of input, and of which kind. */
   acted(touch: boolean): void;
 }
 
@@ -58,7 +58,7 @@ export class Controls {
   /** Whether the mouse's button is down, or the space bar. */
   private mouse = false;
   private space = false;
-  /** Where who does not point looks. */
+  /** The aim without a pointer. */
   private way: Point = { x: 1, y: 0 };
   private built_on = "";
   private last: Wanted = { held: -1, x: 0, y: 0, tool: TOOL.none };
@@ -109,7 +109,7 @@ export class Controls {
     this.tell();
   }
 
-  /** Lets go of everything: nobody is there to do so. */
+  /** Releases all keys and buttons, for example when the page loses focus. */
   release = (): void => {
     this.keys = 0;
     this.mouse = this.space = false;
@@ -125,7 +125,7 @@ export class Controls {
     return this.keys | (walk ? heldBy(apart(walk)) : 0) | (fires ? HELD.fire : 0);
   }
 
-  /** The place that is aimed at, in tiles; none if somebody builds and does not point. */
+  /** The place that is aimed at, in tiles; none in build mode without a pointer. */
   private target(held: number): Point {
     const { camera, own, tool } = this.look();
     const aim = this.thumbs.find(({ does }) => does === "aim");
@@ -140,7 +140,7 @@ export class Controls {
 
   private keyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    // Whoever chooses something with the arrows can still walk with the letters.
+    // While the arrows choose something, the letters still walk.
     if (hasOwnKeys(event.target) && /^(Arrow|Escape)/.test(event.code)) return;
     const { tool } = this.look();
     const bit = keyBit(event.code);

@@ -1,4 +1,4 @@
-// What is in the arena, one figure at a time. Everything comes in as numbers and colours; nothing here knows a rule.
+// Draws single figures of the arena from numbers and colours, without game rules.
 
 import type { Point } from "../game/canvas";
 import type { Shape } from "../game/motion";
@@ -88,14 +88,14 @@ function paintRock(pen: Pen, colours: Colours, shape: Shape, { x, y }: Point, sc
   pen.stroke();
 }
 
-/** What somebody might build. */
+/** The preview of a structure. */
 export function paintPreview(pen: Pen, colours: Colours, camera: Camera, shape: Shape): void {
   const ok = shape.kind === KIND.preview;
   const colour = ok ? colours.good : colours.bad;
   paintPlan(pen, colour, camera, shape, shape.level >= 0.5 ? TOOL.crate : TOOL.wall);
 }
 
-/** What oneself might take away. */
+/** The marker on a structure that would be removed. */
 export function paintTaking(pen: Pen, colours: Colours, camera: Camera, tile: Point): void {
   paintPlan(pen, colours.bad, camera, tile, TOOL.remove);
 }
@@ -150,7 +150,7 @@ export function paintAvatar(pen: Pen, colours: Colours, camera: Camera, shape: S
   paintBody(pen, colours, person, { x, y }, radius / OUTLINE);
 }
 
-/** An outline and an emblem, and a flash over both of who was just hit. */
+/** An outline and an emblem, with a flash over both after a hit. */
 function paintBody(pen: Pen, colours: Colours, { look, hit }: Person, { x, y }: Point, scale: number): void {
   const body = pathOf(look.body);
   pen.save();
@@ -194,7 +194,7 @@ function paintBarrel(pen: Pen, colours: Colours, { x, y }: Point, radius: number
   pen.restore();
 }
 
-/** An arc around whoever is not whole. */
+/** An arc with the health of a wounded avatar. */
 function paintHealth(pen: Pen, colours: Colours, level: number, at: Point, radius: number, scale: number): void {
   // Of those far away it is not known.
   if (!(level > 0) || level >= 1) return;
@@ -256,7 +256,7 @@ export function paintShot(pen: Pen, colours: Colours, camera: Camera, shape: Sha
   disc(pen, head, Math.max(2.2, (shape.w / 2) * camera.scale));
 }
 
-/** What the server, or everybody, knows: dashed, behind what is shown. */
+/** The confirmed state: dashed, behind the predicted one. */
 export function paintGhost(pen: Pen, colours: Colours, camera: Camera, shape: Shape): void {
   const at = toScreen(camera, shape);
   const colour = colourOf(colours, shape.tint);

@@ -1,4 +1,4 @@
-// What happens between two frames, seen from their shapes alone: somebody is hit or falls, a shot ends, a wall breaks.
+// Events between two frames, found by comparing their shapes: hits, deaths, ends of shots, broken walls.
 
 import type { Shape } from "../game/motion";
 import { KIND } from "../worker/messages";
@@ -17,7 +17,7 @@ export interface Happening {
 
 const STRUCTURES: ReadonlySet<number> = new Set([KIND.built_wall, KIND.crate]);
 
-/** Further than this from the place of the camera, in tiles, things come and go because of what is told, not of what happens. */
+/** Beyond this distance from the camera, in tiles, shapes appear and vanish because of what the server sends, not because of events. */
 const KNOWN = 22;
 
 export class Happenings {

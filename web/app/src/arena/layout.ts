@@ -1,4 +1,4 @@
-// How what lies over the map is arranged. It goes by the room that there is, whatever the device: panels beside the game take some of it.
+// The layout of what is over the map. It depends on the available space, not on the device: panels beside the game take some of it.
 
 import type { Size } from "../game/canvas";
 

@@ -32,7 +32,7 @@ test("it looks at the middle first, and goes where keys and fingers say, not bey
   expect(looks(lookout, 1)).toEqual({ x: 22, y: 13 });
 });
 
-test("whom it follows it catches up with, until somebody moves the view", () => {
+test("the view catches up with the followed player, until it is moved", () => {
   const lookout = new Lookout();
   lookout.follow(3);
   const near = looks(lookout, 20);

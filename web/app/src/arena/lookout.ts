@@ -1,4 +1,4 @@
-// Where somebody looks who only watches: anywhere on the map, or wherever one of the players is.
+// The view of a spectator: any place on the map, or a player whom it follows.
 
 import type { Point } from "../game/canvas";
 import type { Shape } from "../game/motion";
@@ -14,7 +14,7 @@ const CATCH_UP = 9;
 const MOST_FRAME_S = 0.1;
 
 export class Lookout {
-  /** By seat; nobody: the view is where it was left. */
+  /** By seat; none: the view stays where it was left. */
   follows: number | null = null;
   /** None until it has been somewhere: then it is over the middle of the map. */
   private at: Point | null = null;
@@ -38,14 +38,14 @@ export class Lookout {
     this.follows = seat;
   }
 
-  /** The next of these, or the one before; the first or the last if nobody is followed. */
+  /** The next of these, or the one before; the first or the last if none is followed. */
   cycle(step: 1 | -1, seats: number[]): void {
     const at = this.follows === null ? -1 : seats.indexOf(this.follows);
     const next = at < 0 ? (step > 0 ? 0 : seats.length - 1) : (at + step + seats.length) % seats.length;
     this.follows = seats[next] ?? null;
   }
 
-  /** Follows who is shown this near to a place, if anybody is. */
+  /** Follows the player who is shown this near to a place, if any. */
   pick(place: Point, reach: number, shapes: Shape[]): void {
     const away = ({ x, y }: Shape) => Math.hypot(x - place.x, y - place.y);
     const near = shapes.filter((shape) => shape.kind === KIND.avatar && away(shape) <= reach).sort((a, b) => away(a) - away(b));

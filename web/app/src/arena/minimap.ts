@@ -1,4 +1,4 @@
-// The whole map, small: what stands where, and whom one knows of.
+// The minimap: structures, and the known players.
 
 import { emptied } from "../game/canvas";
 import type { Shape } from "../game/motion";

@@ -25,7 +25,7 @@ import type { Flash } from "./happenings";
 export interface Scene {
   camera: Camera;
   shapes: Shape[];
-  /** What the server, or everybody, knows; drawn behind what is shown. */
+  /** The confirmed state; drawn behind the predicted one. */
   ghost: Shape[] | null;
   flashes: Flash[];
   /** The middle of the tile from which something would be taken away. */

@@ -34,7 +34,7 @@ test("an own shot flies from the moment the gun goes off, for as long as shots d
   expect(shotAfter(1_300)).toBeUndefined();
 });
 
-test("it ends at what is in the way, but not at whoever fired it", () => {
+test("a shot ends at an obstacle, but not at its own avatar", () => {
   expect(shotAfter(500, [shape(KIND.rock, 12.5, 10.5)])).toBeUndefined();
   expect(shotAfter(500, [shape(KIND.avatar, 13, 10.3, 1)])).toBeUndefined();
   expect(shotAfter(500, [shape(KIND.avatar, 13, 12, 1)])).toBeCloseTo(17);

@@ -1,5 +1,5 @@
-// In a room an own shot is told of a moment after the trigger, like everything else. In its place one is drawn that flies as it
-// will, from the moment the gun goes off. Nothing follows from it: whom it hits, the server says.
+// Predicted shots. In a room the server sends an own shot only after a round trip. Until then one is drawn that flies as it
+// will, from the moment the gun goes off. It has no effect: the server decides whom it hits.
 
 import type { Shape } from "../game/motion";
 import { KIND } from "../worker/messages";

@@ -1,4 +1,4 @@
-// What is heard of arena.
+// Sounds of arena.
 
 import type { Blip } from "../game/sound";
 import type { Happening, What } from "./happenings";

@@ -1,4 +1,4 @@
-// Two thumbs on glass: the left one walks, the right one aims and fires. What a thumb means depends on where it came down.
+// Touch controls: the left thumb walks, the right one aims and fires, depending on where it came down.
 
 import type { Point, Size } from "../game/canvas";
 import { HELD } from "../worker/messages";
@@ -20,7 +20,7 @@ export function heldBy({ x, y }: Point): number {
   return (upright ? (y < 0 ? HELD.up : HELD.down) : 0) | (sideways ? (x < 0 ? HELD.left : HELD.right) : 0);
 }
 
-/** Whether a thumb that comes down here walks. Somebody who builds points at tiles everywhere but in the corner. */
+/** Whether a thumb that comes down here walks. In build mode, touches outside the corner point at tiles. */
 export function walks(at: Point, stage: Size, building: boolean): boolean {
   if (!building) return at.x < stage.w / 2;
   return at.x < stage.w * 0.45 && at.y > stage.h * 0.62;

@@ -1,4 +1,4 @@
-// Keyboard, mouse and fingers of somebody who only watches: the view is moved, and players are followed.
+// Input of a spectator: keyboard, mouse and touch move the view and choose whom it follows.
 
 import { within, type Point } from "../game/canvas";
 import { hasOwnKeys, isTyping, keyBit } from "../game/keys";
@@ -9,7 +9,7 @@ import type { Lookout } from "./lookout";
 /** A pointer that has moved less than this has not dragged. */
 const DRAG_PX = 6;
 
-/** Whoever is this near to where somebody points is meant; a finger covers more than a tile may. */
+/** How near to a player a click has to be; a finger covers more than a tile may. */
 const REACH_TILES = 0.9;
 const REACH_PX = 30;
 

@@ -38,12 +38,12 @@ test("everybody is called something", () => {
   expect([0, 3, 7, 1001].map((seat) => nameOf(hud({}), seat))).toEqual(["Ada", "Player 4", "Player 8", "Bot 2"]);
 });
 
-test("the best come first, and of equals who was shot less often", () => {
+test("the best come first, and of equals those with fewer deaths", () => {
   const players = [person(0, { score: 1 }), person(1, { score: 3, deaths: 2 }), person(2, { score: 3 })];
   expect(ranked(players).map(({ seat }) => seat)).toEqual([2, 1, 0]);
 });
 
-test("who is down hears by whom", () => {
+test("a player who is down is told who shot them", () => {
   const feed = [
     { killer: 3, victim: 0, ago: 4 },
     { killer: 1001, victim: 0, ago: 0.5 },
@@ -55,7 +55,7 @@ test("who is down hears by whom", () => {
   expect(scoreText(hud({}))).toBe("1 point, 2 deaths");
 });
 
-test("who has won is said, and to themselves in another way", () => {
+test("the winner is named, and gets another text", () => {
   expect(wonText(hud({}))).toBe("");
   expect(wonText(hud({ winner: 0 }))).toBe("You have won");
   expect(wonText(hud({ winner: 1001 }))).toBe("Bot 2 has won");

@@ -1,9 +1,9 @@
-// What arena says in plain words.
+// Texts of arena.
 
 import type { ArenaHud, PersonHud } from "../worker/messages";
 import { FIRST_BOT } from "./colours";
 
-/** How somebody is called on the map and in lists. */
+/** The name of a player on the map and in lists. */
 export function nameOf(hud: ArenaHud, number: number): string {
   const person = hud.players.find(({ seat }) => seat === number);
   if (person?.name) return person.name;
@@ -22,17 +22,17 @@ export function fallText(hud: ArenaHud): string {
   return last && last.killer !== null ? `Shot by ${nameOf(hud, last.killer)}` : "You are down";
 }
 
-/** What is played for; empty where nobody ever wins. */
+/** The goal of the game; empty if it has none. */
 export function goalText(hud: ArenaHud): string {
   return hud.points > 0 ? `First to ${hud.points}` : "";
 }
 
-/** Whether a round is about to begin, and nobody can move. */
+/** Whether a round is about to begin, and players cannot move yet. */
 export function isCounting(hud: ArenaHud): boolean {
   return hud.winner === null && hud.wait > 0;
 }
 
-/** Who has won, once somebody has. */
+/** The text about the winner, if there is one. */
 export function wonText(hud: ArenaHud): string {
   if (hud.winner === null) return "";
   const is_own = hud.players.some(({ you, seat }) => you && seat === hud.winner);
@@ -44,7 +44,7 @@ export function shortScore(hud: ArenaHud): string {
   return hud.phase === "watching" ? "" : `${hud.score} ${hud.score === 1 ? "point" : "points"}`;
 }
 
-/** For those who hear the page. */
+/** For screen readers. */
 export function scoreText(hud: ArenaHud): string {
   const deaths = `${hud.deaths} ${hud.deaths === 1 ? "death" : "deaths"}`;
   return hud.phase === "watching" ? "" : `${shortScore(hud)}, ${deaths}`;

@@ -1,4 +1,4 @@
-// What brings a tab back to its seat in a session without a lobby: after a reload, and when the player goes back to the page. The claim is
+// The claim of a tab to its seat in a session without a lobby: for a reload, and for a return to the page. The claim is
 // in the tab's storage only while no page of the tab plays. A page that plays has taken it out, so a copy of the tab has none
 // and gets a seat of its own.
 
@@ -27,13 +27,13 @@ export class Claims {
     return this.claim;
   }
 
-  /** The server has given another one. */
+  /** The server has sent a new claim. */
   given(claim: string): void {
     if (claim) this.claim = claim;
     if (this.is_left) this.leave();
   }
 
-  /** This page plays: there is nothing for another one. */
+  /** This page plays: another page must not use the claim. */
   hold(): void {
     this.is_left = false;
     this.use((store) => store.removeItem(this.key));
@@ -46,7 +46,7 @@ export class Claims {
     if (claim) this.use((store) => store.setItem(this.key, claim));
   }
 
-  /** Without storage a reload is somebody new. */
+  /** Without storage a reload joins as a new player. */
   private use<T>(act: (store: Store) => T): T | undefined {
     try {
       return act(this.store());

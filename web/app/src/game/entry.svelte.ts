@@ -1,4 +1,4 @@
-// The way into a session: ask the server, check key and build, then play. Asks again by itself while nobody answers.
+// Joining a session: asks the server, checks key and build, then plays. Retries while the server does not answer.
 
 import { Locked, readServer, readSessions } from "../api";
 import { findCopy } from "../copies";
@@ -25,7 +25,7 @@ export class Entry {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private failures = 0;
   private over = false;
-  /** Counts beginnings, so that one that was overtaken does nothing. */
+  /** Counts starts, so that an outdated one does nothing. */
   private run = 0;
 
   constructor(
@@ -37,7 +37,7 @@ export class Entry {
     void this.start();
   }
 
-  /** Begins from the beginning: the first time, and whenever somebody asks to. */
+  /** Starts over: the first time, and on request. */
   start = async (): Promise<void> => {
     this.end();
     this.over = false;

@@ -1,4 +1,4 @@
-// What each game has of its own on a game page: where it is played, how it is explained, and what it says.
+// The parts of a game page that differ by game: field, help and texts.
 
 import type { Component, Snippet } from "svelte";
 import Field from "../arena/Field.svelte";
@@ -11,7 +11,7 @@ import type { Hud } from "../worker/messages";
 import type { Play } from "./play.svelte";
 
 interface Face {
-  /** `quiet`: something stands over it, so it says nothing itself. `toast`: something to say for a while, where there is room for it. */
+  /** `quiet`: a notice is over it, so it shows no text itself. `toast`: a text to show for a while, where there is room. */
   Stage: Component<{ play: Play; quiet: boolean; toast: Snippet | null }>;
   Help: Component<{ close: () => void }>;
 }
@@ -25,7 +25,7 @@ export function shortScore(hud: Hud): string {
   return hud.game === "arena" ? arena.shortScore(hud) : pong.shortScore(hud);
 }
 
-/** For those who hear the page: how it stands. */
+/** For screen readers: the score. */
 export function scoreText(hud: Hud): string {
   return hud.game === "arena" ? arena.scoreText(hud) : pong.scoreText(hud);
 }

@@ -1,22 +1,22 @@
-// What a session that people gathered in puts around its game.
+// What a lobby session adds around its game.
 
 import type { Snippet } from "svelte";
 import type { Notice } from "./words";
 
 export interface Frame {
-  /** What the session is called. */
+  /** The name of the session. */
   name: string;
   leave: () => void;
   /** People and chat, beside the game. `back`: to the game, and they stay. */
   side: Snippet<[close: () => void, back: () => void]>;
-  /** Somebody should look there first: they have no seat. */
+  /** The panel should be opened first: the player has no seat. */
   calls: boolean;
-  /** Lines of chat that nobody has seen. */
+  /** Unread lines of chat. */
   unread: number;
-  /** They are seen now, or not any more. */
+  /** The chat is visible now, or no longer. */
   shown: (shown: boolean) => void;
   /** The link for others. */
   link: string;
-  /** What stands before anything that the game's own connection has to say. */
+  /** A notice that takes precedence over those of the game's own connection. */
   notice: Notice | null;
 }

@@ -1,4 +1,4 @@
-// Which keys mean a direction, and which belong to something else on the page.
+// Keys for directions, and keys that other elements of the page use.
 
 import { HELD } from "../worker/messages";
 
@@ -27,7 +27,7 @@ export function isPressable(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("button, a, summary, select") !== null;
 }
 
-/** Somebody chooses with keys on something that hears them itself. */
+/** The focused element handles keys itself. */
 export function hasOwnKeys(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("[data-own-keys]") !== null;
 }

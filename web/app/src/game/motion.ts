@@ -1,6 +1,6 @@
-// From ticks to motion: where everything is between two ticks, at the moment of a display's frame.
+// Interpolation: the place of every shape between two ticks, at the time of a display frame.
 //
-// Ticks have numbers and come at an even rate; messages do not. So the clock below follows the numbers, corrected
+// Ticks are numbered at an even rate; messages arrive unevenly. So the clock below follows the numbers, corrected
 // slowly by when the worker saw each tick, and the picture is shown one tick behind the newest.
 //
 // Frames of a room are of the very moment at which they were made, whatever tick that is in: they are numbered by it.

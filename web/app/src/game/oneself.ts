@@ -1,16 +1,16 @@
-// Who this browser is on this server, for all its pages together: they share one token, and one of them plays in a room.
+// The browser's identity on this server: all its pages share one token, and one of them plays in a room.
 
 import { settings, TOKEN_KEY } from "../settings.svelte";
 
 interface Hears {
-  /** Another page was given a token: the old one will not be good much longer. */
+  /** Another page was given a new token: the old one expires soon. */
   token(token: string): void;
   /** Another page plays in this room. */
   elsewhere(): void;
 }
 
 export class Oneself {
-  /** The token that this page comes with. */
+  /** The token that this page joins with. */
   private token = settings.token;
   private readonly others = "BroadcastChannel" in globalThis ? new BroadcastChannel("sametick.plays") : null;
 
@@ -22,7 +22,7 @@ export class Oneself {
     if (this.others) this.others.onmessage = ({ data }: MessageEvent<unknown>) => void (data === room && hears.elsewhere());
   }
 
-  /** The server has given a token, or has said that the one it was shown is no good. */
+  /** The server has issued a token, or refused the one that was sent. */
   given(token: string | null, was_bad: boolean): void {
     if (token === this.token) return;
     // One that another page has put there meanwhile may well be good.
@@ -30,7 +30,7 @@ export class Oneself {
     this.token = token;
   }
 
-  /** This page plays: others that only try to need not. */
+  /** This page plays: other pages stop trying. */
   plays(): void {
     this.others?.postMessage(this.room);
   }

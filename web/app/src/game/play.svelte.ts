@@ -1,4 +1,4 @@
-// One stay in a session, as the game page shows it: what the worker reports, and what the person does.
+// State of one game page: reports of the worker, and actions of the player.
 
 import type { ServerInfo } from "../api";
 import { ownBuilds, takeEngine, type Engine } from "../engine";
@@ -27,10 +27,10 @@ import { keptText } from "./words";
 
 const SETTLING_MS = 3_000;
 
-/** What keys, fingers and the like want of a game. */
+/** Input of the player from keyboard, touch and others. */
 export interface Wanted {
   held: number;
-  /** Where they point, in the game's own units; NaN if nowhere. */
+  /** The pointed place, in the game's own units; NaN if none. */
   x: number;
   y: number;
   tool?: Tool;
@@ -53,19 +53,19 @@ export class Play {
   characters: Character[] = $state.raw([]);
   /** Which of them plays. */
   active = $state("");
-  /** What was wrong with the token it came with: it is somebody new. */
+  /** Why its token was refused: the player is new. */
   bad_token: string | null = $state(null);
   /** Another page of this browser plays in this room, and so this one does not. */
   elsewhere = $state(false);
-  /** What is said of a copy that was asked for, until it is said again. */
+  /** The text about a requested copy, until the next one. */
   kept: { text: string; at_ms: number } | null = $state.raw(null);
-  /** What this browser's link is made to suffer. */
+  /** The simulated network conditions of this browser's link. */
   lag: Lag = $state.raw({ rtt_ms: 0, jitter_ms: 0, loss_percent: 0 });
 
   readonly motion: Motion;
   readonly history = new History();
   tick = 0;
-  /** Hears of every frame while somebody looks, and of what there is to hear in it. */
+  /** Called for every frame while the page is visible, with its sounds. */
   onframe: ((shapes: Shape[], events: number) => void) | undefined;
   /** Where a place of the game is on the page. */
   onpage: ((place: Point) => Point) | undefined;
@@ -73,7 +73,7 @@ export class Play {
   private readonly engine: Engine = takeEngine();
   private settling: ReturnType<typeof setTimeout> | undefined;
   private readonly oneself: Oneself | null;
-  /** What brings the player back to their seat; nothing does for those who only watch, and in a gathering its host knows them. */
+  /** The claim to the player's seat; none for spectators, and in lobby sessions the host knows its members. */
   private readonly claims: Claims | null;
   /** The character that was chosen last, until the server says the same. */
   private chosen: string | null = null;
@@ -89,12 +89,12 @@ export class Play {
     this.begin = begin;
     this.motion = new Motion(60, options.mode === "room");
     this.engine.listener = (message) => this.hear(message);
-    // A closed tab says goodbye: over WebTransport nobody else does, and its paddle would stand still for a while.
+    // A closed tab sends a close: WebTransport does not, and the paddle would stand still for a while.
     addEventListener("pagehide", this.goodbye);
-    // A hidden page may be ended without another word.
+    // A hidden page may be ended without another event.
     document.addEventListener("visibilitychange", this.keepClaim);
     const { hostname, websocket, webtransport } = doors;
-    // In a session that people gathered in, its host knows who somebody is.
+    // In a lobby session, the host identifies the player.
     const is_known = options.mode === "room" && !options.pass;
     this.oneself = is_known && !options.watch ? this.becomeOneself() : null;
     this.claims = options.pass || options.watch ? null : new Claims(options.game, options.session);
@@ -108,12 +108,12 @@ export class Play {
     });
   }
 
-  /** The host is reached in another way from now on. */
+  /** The host's address has changed. */
   findAt(doors: Doors): void {
     this.engine.send({ kind: "doors", doors });
   }
 
-  /** Goes on as another character. */
+  /** Switches to another character. */
   choose(name: string): void {
     if (name === this.active) return;
     this.active = this.chosen = settings.character = name;
@@ -151,7 +151,7 @@ export class Play {
     this.engine.send({ kind: "ghost", on });
   }
 
-  /** Says goodbye, so that the others see at once that the seat is free. */
+  /** Leaves, so that the seat is free at once. */
   leave(): void {
     removeEventListener("pagehide", this.goodbye);
     document.removeEventListener("visibilitychange", this.keepClaim);
@@ -203,7 +203,7 @@ export class Play {
 
   private comesIn(): void {
     this.oneself?.plays();
-    // Who was cut off may not have been heard.
+    // A disconnected player's choice may not have arrived.
     if (this.chosen) this.engine.send({ kind: "character", name: this.chosen });
   }
 

@@ -1,4 +1,4 @@
-// Short blips, made on the spot. Nothing is created before somebody switches the sound on.
+// Short synthesised sounds. Nothing is created before the player switches the sound on.
 
 export interface Blip {
   hz: number;

@@ -62,12 +62,12 @@ test("the light is red only when there is no connection", () => {
   expect(lightOf(status({ state: "lost" }), null).colour).toBe("bad");
 });
 
-test("who came back elsewhere is offered to play here, and nothing is tried by itself", () => {
+test("a player who plays in another page is offered to play here, without retries", () => {
   const notice = noticeOf(status({ state: "refused", why: "you have come back over another connection" }), true, 0);
   expect(notice).toMatchObject({ name: "elsewhere", ways: ["here", "home"] });
 });
 
-test("who has to sign in is told where", () => {
+test("a player who has to sign in is told where", () => {
   const notice = noticeOf(status({ state: "refused", why: "sign in first: only those with a token play here" }), false, 0);
   expect(notice).toMatchObject({ name: "sign-in", title: "Sign in first" });
   expect(notice?.text).toMatch(/no login form of its own/);

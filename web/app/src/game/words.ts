@@ -1,10 +1,10 @@
-// What the game page says, in plain words, about the connection.
+// Texts of the game page about the connection.
 
 import type { Brought, Diagnostics, RouteName, SaveInfo, ShownStatus } from "../worker/messages";
 
 export const ROUTE_TEXT: Record<RouteName, string> = { webtransport: "WebTransport", websocket: "WebSocket" };
 
-/** A traffic light, and what it says in a few words. */
+/** A traffic light with a short text. */
 export interface Light {
   colour: "good" | "warn" | "bad";
   text: string;
@@ -42,7 +42,7 @@ export interface Notice {
   name: string;
   title: string;
   text: string;
-  /** Over a picture that stands still, rather than instead of it. */
+  /** Shown over a frozen picture rather than instead of it. */
   small?: boolean;
   progress?: number;
   /** Seconds until it is too late. */
@@ -51,7 +51,7 @@ export interface Notice {
   ways?: Way[];
 }
 
-/** What is between the person and the game, if anything. */
+/** The notice that keeps the player from the game, if any. */
 export function noticeOf(status: ShownStatus | null, started: boolean, now_ms: number): Notice | null {
   if (!status) return { name: "loading", title: "Loading the game", text: "This takes a moment the first time.", busy: true };
   switch (status.state) {
@@ -114,11 +114,11 @@ function lost(status: ShownStatus, started: boolean, now_ms: number): Notice {
   };
 }
 
-/** In plain words: this page cannot sign anybody in. */
+/** Says that players cannot sign in on this page. */
 export const SIGN_IN_TEXT =
   "On this server players sign in, with the login of the site that these games belong to. This page has no login form of its own: sign in there, and come back from there.";
 
-/** Another page plays, and this one waits to be asked: two that throw each other out would never end. */
+/** Another page plays, and this one waits for a click: otherwise two pages would replace each other for ever. */
 export const ELSEWHERE: Notice = {
   name: "elsewhere",
   title: "You play in another window",
@@ -136,7 +136,7 @@ function refused(status: ShownStatus): Notice {
     return {
       name: "refused",
       title: "The session is full",
-      text: "Every seat is taken. Watch, try again when somebody has left, or begin a session of your own.",
+      text: "Every seat is taken. Watch, try again when a player has left, or begin a session of your own.",
       ways: ["watch", "again", "new-session", "home"],
     };
   }
@@ -158,14 +158,14 @@ export function sentence(text: string, begins = true): string {
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** What is said of a copy that somebody has asked for. */
+/** The text about a copy that the player has asked for. */
 export function keptText(info: SaveInfo | null, why: string): string {
   return info
     ? `A copy is kept in this browser: tick ${info.tick}. It is among your saves on the first page.`
     : `No copy was kept: ${why}.`;
 }
 
-/** What became of a copy that was brought. */
+/** The result for a copy that was brought. */
 export function broughtText({ taken, ours, theirs, is_same }: Brought): string {
   if (taken) return `The server had nothing of this session: it goes on from your copy, after tick ${ours}.`;
   if (!is_same) return `Your copy of tick ${ours} was not needed: another session of this name is there.`;

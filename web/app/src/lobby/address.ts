@@ -1,11 +1,11 @@
-// Where hosts are: `wss://NAME:PORT`, or `:PORT` for the name and the scheme that the page came from.
+// Addresses of hosts: `wss://NAME:PORT`, or `:PORT` for the name and the scheme that the page came from.
 
 import type { Doors } from "../worker/messages";
 import type { Offer } from "./protocol";
 
 type Page = Pick<Location, "protocol" | "hostname" | "host">;
 
-/** Without a path. Null if it is no address. */
+/** Without a path. Null if it is not an address. */
 export function originOf(address: string, page: Page): string | null {
   const scheme = page.protocol === "https:" ? "wss:" : "ws:";
   const whole = /^:\d{1,5}$/.test(address) ? `${scheme}//${page.hostname}${address}` : address;
@@ -18,7 +18,7 @@ export function originOf(address: string, page: Page): string | null {
   }
 }
 
-/** Whether browsers keep the page from connecting there: one that came encrypted may not go on without, but on its own machine. */
+/** Whether browsers forbid the connection: an encrypted page may open no unencrypted one, except to its own machine. */
 export function isBarred(origin: string, page: Pick<Page, "protocol">): boolean {
   const { protocol, hostname } = new URL(origin);
   return page.protocol === "https:" && protocol === "ws:" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
@@ -35,7 +35,7 @@ export function isHere(address: string, page: Page): boolean {
   return origin !== null && new URL(origin).hostname === page.hostname;
 }
 
-/** Where the game of a session is reached. */
+/** The address of a session's game. */
 export function doorsOf(offer: Offer, address: string, page: Page): Doors | null {
   const origin = originOf(address, page);
   if (!origin) return null;

@@ -1,19 +1,19 @@
-// What was said in a session, and what happened to the people in it, as lines one below the other.
+// The chat of a session as lines: messages, and joins and leaves of members.
 
 import type { Parting, PlayerId, SessionEvent, View } from "./protocol";
 import { personOf } from "./view";
 
-/** Older lines are forgotten. */
+/** Older lines are dropped. */
 const MOST_LINES = 200;
 
 export interface Said {
   id: number;
-  /** Who it is about, or says it. */
+  /** The member who wrote it, or whom it is about. */
   player: PlayerId;
   name: string;
-  /** What they say; null if it is something that happened. */
+  /** The message; null for an event. */
   line: string | null;
-  /** What happened, after the name. */
+  /** The text of the event, after the name. */
   what: string;
 }
 
@@ -29,7 +29,7 @@ export function newestOf(lines: Said[]): number {
   return lines.at(-1)?.id ?? -1;
 }
 
-/** How many people have spoken after a line. */
+/** How many messages follow a line. */
 export function unreadSince(lines: Said[], newest: number): number {
   return lines.filter(({ id, line }) => id > newest && line !== null).length;
 }
@@ -38,7 +38,7 @@ export class Chat {
   lines: Said[] = [];
   private next_id = 0;
 
-  /** `before`: what the session was like until then. */
+  /** `before`: the view before the event. */
   hear(before: View, { chat, person, left, creator }: SessionEvent): void {
     if (chat) this.add(chat.player, chat.name, chat.line, "");
     const known = personOf(before, person?.player ?? left?.player ?? null);

@@ -1,4 +1,4 @@
-// A session that somebody has in mind, before or after it is one: what the form shows, and what is sent.
+// Draft settings of a session, new or existing: the form's values, and what is sent.
 
 import type { GameInfo } from "../api";
 import { gameText } from "../games";
@@ -8,12 +8,12 @@ import { seatsOf } from "./view";
 
 const USUAL_DIFFICULTY = 5;
 
-/** What a game can be like in sessions; nothing if it cannot be had in any. */
+/** The options of a game in sessions; nothing if it supports none. */
 export function sessionOf(game: GameInfo | undefined) {
   return game?.session && game.session.groups.length > 0 ? game.session : null;
 }
 
-/** What is usual for a game. */
+/** The default settings of a game. */
 export function usualSettings(game: GameInfo, name: string): Settings {
   const { mode } = gameText(game.name);
   return {
@@ -27,7 +27,7 @@ export function usualSettings(game: GameInfo, name: string): Settings {
   };
 }
 
-/** The first is usual. */
+/** The first is the default. */
 function usualScenario(scenarios: string[]): string | null {
   return scenarios[0] ?? null;
 }

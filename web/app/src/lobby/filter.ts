@@ -1,4 +1,4 @@
-// Which sessions somebody wants to see, as the page's fields have it.
+// The filter of the session list, as the page's fields have it.
 
 import type { Mode } from "../worker/messages";
 import type { Filter, Summary } from "./protocol";
@@ -6,17 +6,17 @@ import type { Filter, Summary } from "./protocol";
 export interface Chosen {
   game: string | null;
   mode: Mode | null;
-  /** With at least so many people. */
+  /** With at least this many players. */
   players: number;
   open: boolean;
   locked: boolean | null;
-  /** At most so many milliseconds away. */
+  /** Longest ping in milliseconds. */
   ping_ms: number | null;
 }
 
 export const EVERYTHING: Chosen = { game: null, mode: null, players: 0, open: false, locked: null, ping_ms: null };
 
-/** What the gateway is asked for. */
+/** The filter for the gateway. */
 export function filterOf({ game, mode, players, open, locked }: Chosen): Filter {
   return {
     ...(game !== null && { game }),
@@ -27,22 +27,22 @@ export function filterOf({ game, mode, players, open, locked }: Chosen): Filter 
   };
 }
 
-/** How many things were chosen. */
+/** How many filters are set. */
 export function countOf(chosen: Chosen): number {
   return Object.entries(chosen).filter(([name, value]) => value !== EVERYTHING[name as keyof Chosen]).length;
 }
 
-/** What is not known to be too far away. */
+/** Sessions whose host is not known to be too far away. */
 export function isNear(ping_ms: number | null, limit_ms: number | null): boolean {
   return limit_ms === null || ping_ms === null || ping_ms <= limit_ms;
 }
 
-/** Whether everybody has left its game: who joins it meets nobody. */
+/** Whether all players have left its game. */
 export function isDeserted({ phase, players }: Summary): boolean {
   return players === 0 && (phase === "running" || phase === "results");
 }
 
-/** Those that one can join and that gather first; then those that play, those that are full, and those that everybody has left. */
+/** Joinable ones in the lobby phase first; then those that play, full ones, and deserted ones. */
 export function sorted(sessions: Summary[]): Summary[] {
   const rank = (summary: Summary) => {
     const { phase, players, seats } = summary;

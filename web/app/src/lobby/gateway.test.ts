@@ -14,7 +14,7 @@ function begun(token: string | null = null, signs_in = false) {
   return { world, needs, gateway };
 }
 
-/** Connects, and says who one is. */
+/** Connects and sends `hello`. */
 async function welcome(world: TestWorld) {
   await world.settle();
   world.newest.onopen?.();
@@ -24,7 +24,7 @@ async function welcome(world: TestWorld) {
   return last;
 }
 
-test("it says who one is first, and keeps what it is given", async () => {
+test("the gateway sends `hello` first and keeps its token", async () => {
   const { world, needs, gateway } = begun("t1");
   gateway.use();
   expect(await welcome(world)).toMatchObject({ action: "hello", payload: { token: "t1" } });
@@ -84,7 +84,7 @@ test("a host that does not answer is asked again, with the same key, and not for
   expect(await created).toEqual({ refused: "unavailable" });
 });
 
-test("what is not understood is refused, and whoever stops waiting asks no more", async () => {
+test("an unknown answer is refused, and an aborted request is not repeated", async () => {
   const { world, gateway } = begun();
   const stop = new AbortController();
   const join = { session: "4d", name: "Bob", password: null, seat: null };
@@ -117,7 +117,7 @@ test("a session that nobody wants any more is not asked for: not later, and not 
   }
 });
 
-test("a token that is no good makes somebody new, or asks to sign in", async () => {
+test("an invalid token makes a new guest, or asks to sign in", async () => {
   for (const signs_in of [false, true]) {
     const { world, needs, gateway } = begun("bad", signs_in);
     gateway.use();
@@ -136,7 +136,7 @@ test("a token that is no good makes somebody new, or asks to sign in", async () 
   }
 });
 
-test("while it is gone it is tried less and less often, and at once when somebody asks", async () => {
+test("a lost gateway is retried less and less often, and at once on request", async () => {
   const { world, gateway } = begun();
   gateway.use();
   for (let failures = 0; failures < 7; failures++) {

@@ -1,5 +1,5 @@
-// The page's end of the gateway: which sessions there are, and the way to them. It comes back by itself; what was asked
-// when the connection was cut is asked again.
+// The page's connection to the gateway: the list of sessions, and tickets to join them. It reconnects by itself;
+// requests that were pending when the connection was cut are sent again.
 
 import { Line } from "./line";
 import { randomKey, type Answer, type Asks, type Create, type Envelope, type Filter, type Join, type SessionId, type Summary } from "./protocol";
@@ -7,7 +7,7 @@ import type { World } from "./world";
 
 const RETRIES_MS = [500, 1_000, 2_000, 4_000, 8_000];
 
-/** What cannot be answered at the moment is asked so often: for a new session with the same key. */
+/** How often a request is repeated while it cannot be answered: for a new session with the same key. */
 const MOST_TRIES = 3;
 /** Longer than a gateway that has just begun waits for its hosts: 5 s. Until then it cannot tell that there is no such session. */
 const FIND_TRIES = 8;
@@ -17,22 +17,22 @@ const TRY_AGAIN_MS = 1_000;
 const PINGS = 5;
 
 export interface GatewaySeen {
-  /** `sign-in`: nobody is let in who has not signed in, and that is done elsewhere. */
+  /** `sign-in`: players have to sign in, on another site. */
   at: "closed" | "connecting" | "open" | "gone" | "sign-in";
-  /** When it is tried again, while it is gone. */
+  /** When the next attempt is made, while the gateway is gone. */
   retry_at_ms: number;
   rtt_ms: number | null;
   /** None before the first answer. */
   sessions: Summary[] | null;
-  /** There are more than are told. */
+  /** There are more than the list has. */
   more: boolean;
 }
 
 export interface GatewayNeeds {
   world: World;
-  /** Where it is, with the proof that one knows the passphrase. */
+  /** Its address, with the proof of the passphrase. */
   address(): Promise<string>;
-  /** Who one is, from last time. */
+  /** The token of the last time. */
   token: string | null;
   /** Whether that is only for those who have signed in. */
   signsIn(): boolean;
@@ -76,13 +76,13 @@ export class Gateway {
     if ((this.seen.at === "gone" || this.seen.at === "sign-in") && this.users > 0) void this.connect();
   };
 
-  /** Keeps telling which sessions there are of this kind. */
+  /** Follows the list of sessions with this filter. */
   follow(filter: Filter): void {
     this.filter = filter;
     if (this.seen.at === "open") this.list();
   }
 
-  /** Created once, however often it has to be asked. `signal`: when nobody wants it any more. */
+  /** Creates a session once, however often the request is repeated. `signal`: aborts it. */
   async create(wanted: Omit<Create, "key">, signal?: AbortSignal): Promise<Answer> {
     const create: Create = { key: randomKey(), ...wanted };
     const release = this.use();
@@ -93,20 +93,20 @@ export class Gateway {
   }
 
   /**
-   * What a session is like, for who has its link; `"none"` if there is none, as far as the gateway tells, and null if it cannot tell now.
-   * `signal`: when nobody wants to know any more.
+   * A session by its link; `"none"` if the gateway knows none, and null if it cannot tell now.
+   * `signal`: aborts it.
    */
   async find(session: SessionId, signal?: AbortSignal): Promise<Summary | "none" | null> {
     const { sessions, refused } = await this.askAgain("find", { session }, FIND_TRIES, signal);
     return sessions?.sessions[0] ?? (refused === "not_found" ? "none" : null);
   }
 
-  /** `signal`: when nobody wants to know any more. */
+  /** `signal`: aborts it. */
   join(join: Join, signal?: AbortSignal): Promise<Answer> {
     return this.ask("join", join, signal);
   }
 
-  /** Asks more often, `most` times in all, while nobody can tell. */
+  /** Repeats a request, `most` times in all, while it cannot be answered. */
   private async askAgain<A extends keyof Asks>(action: A, payload: Asks[A], most: number, signal?: AbortSignal): Promise<Answer> {
     let answer = await this.ask(action, payload, signal);
     for (let tries = 1; answer.refused === "unavailable" && tries < most; tries++) {
@@ -164,7 +164,7 @@ export class Gateway {
     for (const waiting of this.waiting) this.send(waiting);
   }
 
-  /** A token that is no good is no reason to stay outside, unless people sign in. */
+  /** An invalid token is dropped and replaced, unless players sign in. */
   private unknown(line: Line): void {
     line.close();
     if (!this.needs.signsIn()) {

@@ -14,7 +14,7 @@ function opened() {
   return { world, heard, line, socket: world.newest };
 }
 
-test("answers find who asked, whatever their order", async () => {
+test("answers are matched to requests in any order", async () => {
   const { line, socket } = opened();
   socket.onopen?.();
   const [first, second] = [line.ask("take", { seat: 0 }), line.ask("ready", { ready: true })];
@@ -39,7 +39,7 @@ test("it pings every two seconds, and measures", () => {
   expect(heard).toContain("rtt 30");
 });
 
-test("five seconds of silence are the end, and whoever waits is told", async () => {
+test("five seconds of silence end the line, and pending requests fail", async () => {
   const { world, heard, line, socket } = opened();
   socket.onopen?.();
   const asked = line.ask("start", {});

@@ -3,21 +3,21 @@
 import { readEnvelope, type Envelope } from "./protocol";
 import { SECOND_MS, type Socket, type World } from "./world";
 
-/** Looked at every second, so a little less than the two seconds between pings. */
+/** Checked every second, so a little less than the two seconds between pings. */
 const PING_MS = 2 * SECOND_MS - 200;
 
 /** A connection that is silent for so long is dead. */
 export const SILENT_MS = 5_000;
 
-/** A page that was asleep for so long has heard nothing because of that. */
+/** After a suspend of this length, silence is not the connection's fault. */
 const ASLEEP_MS = 3 * SECOND_MS;
 
 export interface Hears {
-  /** It is open: the first thing may be said. */
+  /** The connection is open: the first message may be sent. */
   opened(): void;
-  /** Whatever is no answer. */
+  /** A message that is not an answer. */
   told(envelope: Envelope): void;
-  /** It has ended, and was not closed by us. `opened`: whether it ever was. */
+  /** The connection has ended, not closed by us. `opened`: whether it was ever open. */
   gone(opened: boolean): void;
   /** How long a ping took. */
   measured?(rtt_ms: number): void;
@@ -52,7 +52,7 @@ export class Line {
     this.stopClock = world.everySecond(() => this.look());
   }
 
-  /** Says something and resolves with its answer: an `ack`, an `answer` or an `error`. */
+  /** Sends a command and resolves with its answer: an `ack`, an `answer` or an `error`. */
   ask(action: string, payload: object): Promise<Envelope> {
     return new Promise((done, failed) => {
       if (this.is_over || !this.is_open) return failed(new Cut("there is no connection"));
@@ -60,7 +60,7 @@ export class Line {
     });
   }
 
-  /** Says something that is answered in another way. Returns its number. */
+  /** Sends a command that is answered by an event. Returns its number. */
   say(action: string, payload: object): number {
     const seq = ++this.seq;
     this.send({ v: 2, kind: "command", seq, feature: this.feature, action, payload });

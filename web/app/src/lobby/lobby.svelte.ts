@@ -1,4 +1,4 @@
-// The gateway of this page's server, for every part of the page that needs it, and tickets on the way to a session.
+// The gateway connection of this page, shared by all its parts, and tickets for the session page.
 
 import { socketQuery } from "../api";
 import { takeToken } from "../game/entry.svelte";
@@ -18,7 +18,7 @@ class Lobby {
   readonly gateway = new Gateway({
     world: browser,
     address: async () => `${gatewayOf(location)}/api/lobby/ws${await socketQuery()}`,
-    // Where players sign in, they are who they are in rooms.
+    // Where players sign in, they have the same identity as in rooms.
     get token() {
       if (!signsIn()) return settings.lobby_token;
       takeToken(true);
@@ -33,10 +33,10 @@ class Lobby {
   seen: GatewaySeen = $state.raw(this.gateway.seen);
   /** Whether the server does not answer, as far as the page can tell. */
   readonly is_gone = $derived(this.seen.at === "gone" || (presence.gone && this.seen.at !== "open"));
-  /** When it is asked again, if so: of the clock on the wall, as presence has it. */
+  /** The time of the next attempt, if so: wall-clock time, as in presence. */
   readonly retry_at_ms = $derived(this.seen.at === "gone" ? Date.now() + this.seen.retry_at_ms - sharedNow() : presence.retry_at_ms);
 
-  /** A ticket is good for seconds and once, so it is in nobody's memory but this. */
+  /** A ticket is good for seconds and once, so it is kept only in memory. */
   private readonly tickets = new Map<SessionId, Go>();
 
   constructor() {

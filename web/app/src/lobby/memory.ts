@@ -1,4 +1,4 @@
-// What brings one back to a session: kept as long as the tab, for a reload; another tab is somebody who comes in again.
+// The token that brings a page back to a session after a reload: kept as long as the tab; another tab joins anew.
 
 import type { Kept, Memory } from "./stay";
 
@@ -17,7 +17,7 @@ export const memory: Memory = {
       if (kept) sessionStorage.setItem(PREFIX + session, JSON.stringify(kept));
       else sessionStorage.removeItem(PREFIX + session);
     } catch {
-      // Without storage a reload is somebody who comes in again.
+      // Without storage a reload joins anew.
     }
   },
 };

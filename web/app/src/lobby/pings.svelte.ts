@@ -1,4 +1,4 @@
-// How far away hosts are. Those on the page's machine are as far as its gateway; others are asked themselves. Where nothing
+// Round trips to hosts. Hosts on the page's machine have that of its gateway; others are pinged directly. Where nothing
 // can be measured, there is no number.
 
 import { socketQuery } from "../api";
@@ -20,7 +20,7 @@ class Pings {
     return this.measured[originOf(address, location) ?? ""] ?? null;
   }
 
-  /** Asks the hosts that were not asked lately. */
+  /** Pings the hosts that were not pinged lately. */
   measure(addresses: (string | undefined)[]): void {
     for (const address of new Set(addresses)) {
       const origin = address && !isHere(address, location) ? originOf(address, location) : null;

@@ -1,4 +1,4 @@
-// What is said at a gateway and at the host of a session: docs/sessions.md has all of it.
+// Message types of gateway and host: docs/sessions.md describes them.
 
 import { randomHex } from "../hex";
 import type { Mode } from "../worker/messages";
@@ -9,7 +9,7 @@ export type SessionId = string;
 
 export type Phase = "lobby" | "running" | "results" | "closed";
 
-/** What a session is about. */
+/** The settings of a session. */
 export interface Settings {
   name: string;
   game: string;
@@ -32,7 +32,7 @@ export interface Person {
   name: string;
   seat: number | null;
   ready: boolean;
-  /** Cut off; the seat waits. */
+  /** Disconnected; the seat is kept. */
   away: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface GroupState {
   captain: PlayerId | null;
 }
 
-/** Everything that members know of a session. */
+/** The state of a session that its members see. */
 export interface View {
   session: SessionId;
   plan: Plan;
@@ -57,15 +57,15 @@ export interface View {
   people: Person[];
 }
 
-/** Where the game is that goes on, and as whom one takes part in it. */
+/** The address of the running game, with the member's seat and pass. */
 export interface Offer {
   game: string;
   mode: Mode;
   /** The name of the relay's session or of the room. */
   place: string;
-  /** Shows who one is. */
+  /** Identifies the member. */
   pass: string;
-  /** None: one watches. */
+  /** None: a spectator. */
   seat: number | null;
   /** Ports of the host; the session's own socket is at the first, too. */
   websocket: number | null;
@@ -75,7 +75,7 @@ export interface Offer {
 
 export type Parting = "left" | "released" | "kicked" | "banned";
 
-/** Where a session goes on. */
+/** The new host of a session. */
 export interface Forward {
   session: SessionId;
   address: string;
@@ -88,7 +88,7 @@ export interface Welcome {
   view: View;
 }
 
-/** What members are told: each has one of these names. */
+/** Events for members: each has one of these names. */
 export interface Events {
   welcome: Welcome;
   person: Person;
@@ -106,7 +106,7 @@ export type SessionEvent = Partial<Events>;
 
 export type Ending = "unclaimed" | "idle" | "abandoned" | "finished" | "quarantined" | "moved" | "stopped";
 
-/** The last word over a connection. */
+/** The last message over a connection. */
 export type Closing =
   | "bad_ticket"
   | "bad_token"
@@ -117,7 +117,7 @@ export type Closing =
   | "suspended"
   | { over: Ending };
 
-/** What a member may want, and with what. */
+/** Commands of members, with their payload. */
 export interface Requests {
   take: { seat: number };
   stand: object;
@@ -140,11 +140,11 @@ export interface Summary {
   players: number;
   seats: number;
   locked: boolean;
-  /** Where its host is, if the gateway tells. */
+  /** The address of its host, if the gateway sends it. */
   address?: string;
 }
 
-/** Whatever is left out does not matter. */
+/** All fields are optional. */
 export interface Filter {
   game?: string;
   mode?: Mode;
@@ -182,7 +182,7 @@ export interface Go {
   ticket: string;
 }
 
-/** What a gateway answers: one of these. */
+/** Answers of a gateway: one of these. */
 export interface Answer {
   you?: { player: PlayerId; token: string };
   sessions?: { sessions: Summary[]; more: boolean };
@@ -190,7 +190,7 @@ export interface Answer {
   refused?: string;
 }
 
-/** What comes over either connection. */
+/** Messages of either connection. */
 export interface Envelope {
   v: number;
   kind: string;
@@ -201,7 +201,7 @@ export interface Envelope {
   code?: string;
 }
 
-/** Null if it is none: whatever sends that is no server of ours. */
+/** Null if it is not a message of our server. */
 export function readEnvelope(text: unknown): Envelope | null {
   if (typeof text !== "string") return null;
   try {

@@ -3,7 +3,7 @@
 import type { SessionId } from "./protocol";
 import { Seats, type OwnSeat, type Store } from "./seats";
 
-/** How often pages look: a countdown is shown. */
+/** How often pages read the seats: a countdown is shown. */
 const LOOK_MS = 1_000;
 
 const page_alone = new Map<string, string>();
@@ -31,7 +31,7 @@ class OwnSeats {
   private watchers = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  /** Keeps looking until the returned function is called. */
+  /** Keeps reading until the returned function is called. */
   watch(): () => void {
     if (this.watchers++ === 0) {
       this.look();

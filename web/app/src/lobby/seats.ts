@@ -1,19 +1,19 @@
-// The sessions that this browser is a member of, for all its tabs: so that a tab that is opened after another was closed knows that a seat
-// waits. No secret is in it: who comes back is shown by the lobby's token, and the host knows its members by it.
+// The sessions that this browser is a member of, shared by all its tabs: a new tab finds a seat that another tab has
+// left. It has no secret: the host recognises its members by the lobby's token.
 
 import type { SessionId } from "./protocol";
 import { WINDOW_MS } from "./stay";
 
 const PREFIX = "sametick.seat.";
 
-/** A page that is in a session says so every second. One that has not for so long is gone, whether or not it said goodbye. */
+/** A page in a session writes this every second. After this time without a write the page counts as gone. */
 const SILENT_MS = 5_000;
 
 /** A session that this browser is a member of. */
 export interface OwnSeat {
   session: SessionId;
   name: string;
-  /** So long its host waits for sure. */
+  /** The host keeps the seat at least until then. */
   until_ms: number;
   /** Whether a page of this browser is in it now. */
   is_open: boolean;
@@ -35,12 +35,12 @@ export class Seats {
     private readonly now_ms: () => number,
   ) {}
 
-  /** A page is in a session. It says so every second. */
+  /** A page is in a session; called every second. */
   hold(session: SessionId, name: string, page: string): void {
     this.write(session, { name, page, seen_at_ms: this.now_ms(), is_left: false });
   }
 
-  /** A page is left without a goodbye to its session: the seat waits, unless another page has it by now. */
+  /** A page was closed without leaving its session: the seat is kept, unless another page has it by now. */
   leave(session: SessionId, page: string): void {
     const entry = this.read(session);
     if (entry?.page === page) this.write(session, { ...entry, seen_at_ms: this.now_ms(), is_left: true });
@@ -60,7 +60,7 @@ export class Seats {
     return { session, name, until_ms, is_open: !is_left && this.now_ms() - seen_at_ms < SILENT_MS };
   }
 
-  /** All of them, the one that was left last first. What has run out is cleared away. */
+  /** All entries, the one that was left last first. Expired ones are removed. */
   all(): OwnSeat[] {
     const sessions = this.store.keys().filter((key) => key.startsWith(PREFIX)).map((key) => key.slice(PREFIX.length));
     const seats = sessions.map((session) => this.of(session) ?? void this.forget(session));

@@ -23,7 +23,7 @@ const VIEW: View = {
 const WELCOME: Welcome = { you: ADA, resumeToken: "t1", view: VIEW };
 const KEPT: Kept = { player: ADA, token: "t0", address: ":8081", name: "Tuesday" };
 
-class Somebody {
+class Visitor {
   readonly world = new TestWorld();
   readonly kept = new Map<string, Kept>();
   readonly joins: Join[] = [];
@@ -71,7 +71,7 @@ class Somebody {
 }
 
 test("with a ticket one is in, and what brings one back is kept", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   expect(ada.socket.address).toBe("ws://here:8081/api/session/ws?proof=x");
@@ -80,7 +80,7 @@ test("with a ticket one is in, and what brings one back is kept", async () => {
 });
 
 test("a page that was loaded anew comes back by itself", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.kept.set(SESSION, KEPT);
   ada.stay.begin("Ada", null);
   await ada.isIn();
@@ -89,7 +89,7 @@ test("a page that was loaded anew comes back by itself", async () => {
 });
 
 test("a stranger is asked at the door, and what is refused is said there", async () => {
-  const bob = new Somebody();
+  const bob = new Visitor();
   bob.stay.begin("Bob", null);
   expect(bob.seen.state).toEqual({ at: "door", refused: null });
   bob.answer = { refused: "not_found" };
@@ -101,13 +101,13 @@ test("a stranger is asked at the door, and what is refused is said there", async
   await bob.isIn();
 });
 
-test("a member comes in without the password, and whoever is none any more is asked like a stranger", async () => {
-  const ada = new Somebody();
+test("a member joins without the password, a former member is asked for it", async () => {
+  const ada = new Visitor();
   ada.stay.begin("Ada", null);
   await ada.stay.joinAsMember("Ada");
   expect(ada.joins).toEqual([{ session: SESSION, name: "Ada", password: null, seat: null }]);
   await ada.isIn();
-  const bob = new Somebody();
+  const bob = new Visitor();
   bob.stay.begin("Bob", null);
   bob.answer = { refused: "not_found" };
   await bob.stay.joinAsMember("Bob");
@@ -118,7 +118,7 @@ test("a member comes in without the password, and whoever is none any more is as
 });
 
 test("requests are answered, and not made while one is cut off", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   const taken = ada.stay.request("take", { seat: 1 });
@@ -132,8 +132,8 @@ test("requests are answered, and not made while one is cut off", async () => {
   expect(await ada.stay.request("stand", {})).toBe("cut");
 });
 
-test("who is cut off comes back with the newest token", async () => {
-  const ada = new Somebody();
+test("a disconnected member returns with the newest token", async () => {
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   for (const token of ["t1", "t2"]) {
@@ -149,7 +149,7 @@ test("who is cut off comes back with the newest token", async () => {
 });
 
 test("a host that cannot be reached may be elsewhere: the gateway is asked", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   ada.answer = { go: { ...GO, address: ":8099", ticket: "4050" } };
@@ -165,8 +165,8 @@ test("a host that cannot be reached may be elsewhere: the gateway is asked", asy
   expect(ada.socket.last).toMatchObject({ action: "arrive", payload: { ticket: "4050" } });
 });
 
-test("after a minute the way back is lost, until somebody tries again", async () => {
-  const ada = new Somebody();
+test("after a minute reconnecting stops, until the player tries again", async () => {
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   ada.answer = { refused: "unavailable" };
@@ -191,7 +191,7 @@ test("each last word has its own end", async () => {
     [{ over: "quarantined" }, "quarantined"],
   ] as const;
   for (const [closing, why] of ends) {
-    const ada = new Somebody();
+    const ada = new Visitor();
     ada.stay.begin("Ada", GO);
     await ada.isIn();
     ada.socket.tell({ kind: "closing", closing });
@@ -203,10 +203,10 @@ test("each last word has its own end", async () => {
   }
 });
 
-test("who was asked to leave needs the password again; who is in it elsewhere does not", async () => {
+test("a kicked member needs the password again, one who is in it elsewhere does not", async () => {
   const locked = { ...WELCOME, view: { ...VIEW, locked: true } };
   for (const [closing, joins] of [["kicked", 0], ["came_back", 1]] as const) {
-    const bob = new Somebody();
+    const bob = new Visitor();
     bob.kept.set(SESSION, KEPT);
     bob.stay.begin("Bob", null);
     await bob.isIn(locked);
@@ -218,7 +218,7 @@ test("who was asked to leave needs the password again; who is in it elsewhere do
 });
 
 test("a host that stops in order is waited for, longer than a minute", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   ada.answer = { refused: "unavailable" };
@@ -234,7 +234,7 @@ test("a host that stops in order is waited for, longer than a minute", async () 
 });
 
 test("a session that moves is followed, with its ticket or without one", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   const moved = { session: "58", address: "wss://other:8081", ticket: "77" };
@@ -251,7 +251,7 @@ test("a session that moves is followed, with its ticket or without one", async (
 });
 
 test("a ticket that ran out is replaced once", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.opens();
   ada.socket.tell({ kind: "closing", closing: "bad_ticket" });
@@ -263,7 +263,7 @@ test("a ticket that ran out is replaced once", async () => {
 });
 
 test("the game's place is told apart from the rest, and forgotten when it is over", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   const play = { game: "pong", mode: "lockstep" as const, place: "p", pass: "0", seat: 0, websocket: 1, webtransport: null, native: [] };
@@ -281,8 +281,8 @@ test("the game's place is told apart from the rest, and forgotten when it is ove
   expect(ada.seen.offer).toBeNull();
 });
 
-test("who leaves says so, and does not come back by itself", async () => {
-  const ada = new Somebody();
+test("leaving is sent, and the page does not reconnect", async () => {
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   ada.stay.leave();
@@ -294,7 +294,7 @@ test("who leaves says so, and does not come back by itself", async () => {
 
 test("a page that is loaded anew while the session moves follows it", async () => {
   for (const ticket of ["77", null]) {
-    const ada = new Somebody();
+    const ada = new Visitor();
     ada.kept.set(SESSION, KEPT);
     ada.stay.begin("Ada", null);
     await ada.opens();
@@ -306,8 +306,8 @@ test("a page that is loaded anew while the session moves follows it", async () =
   }
 });
 
-test("whoever is away when a session moves without a ticket goes on asking while the seat waits", async () => {
-  const ada = new Somebody();
+test("a member who is away when a session moves keeps asking for a ticket", async () => {
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   ada.socket.onclose?.();
@@ -326,7 +326,7 @@ test("whoever is away when a session moves without a ticket goes on asking while
 });
 
 test("at the door there is nothing to see of the session that one was in", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn({ ...WELCOME, view: { ...VIEW, locked: true } });
   ada.socket.tell({ kind: "closing", closing: "kicked" });
@@ -339,7 +339,7 @@ test("at the door there is nothing to see of the session that one was in", async
 });
 
 test("a host that stops for a long time is not asked all the time", async () => {
-  const ada = new Somebody();
+  const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
   ada.answer = { refused: "unavailable" };
@@ -355,7 +355,7 @@ test("a host that stops for a long time is not asked all the time", async () => 
 });
 
 test("a host that browsers let no page connect to is told apart from one that is gone", async () => {
-  const ada = new Somebody("https:");
+  const ada = new Visitor("https:");
   ada.stay.begin("Ada", { ...GO, address: "ws://other.example:8081" });
   await ada.world.settle();
   expect(ada.seen.state).toEqual({ at: "out", why: "barred" });

@@ -1,4 +1,4 @@
-// One stay in a session: the way in, what it is like, being cut off and coming back, and how it ends.
+// Membership in a session as a state machine: joining, the view, disconnects and reconnects, and the end.
 
 import { isBarred, originOf } from "./address";
 import { Line } from "./line";
@@ -22,46 +22,46 @@ import type {
 import { applied, personOf } from "./view";
 import type { World } from "./world";
 
-/** For so long a seat waits for who was cut off. */
+/** How long the seat of a disconnected member is kept. */
 export const WINDOW_MS = 60_000;
 
-/** A host that stops in order is waited for, for so long. */
+/** How long to wait for a host that restarts. */
 const SUSPENDED_MS = 10 * 60_000;
 
 const RETRIES_MS = [0, 500, 1_000, 2_000, 3_000, 4_000, 5_000];
 
-/** So often the host itself is tried first; after that every other time the gateway is asked where it is now. */
+/** How often the host itself is tried first; after that the gateway is asked for its address every other time. */
 const HOST_ALONE = 2;
 
-/** So long a gateway may think while one is on the way back. */
+/** How long to wait for the gateway's answer during a reconnect. */
 const GATEWAY_MS = 5_000;
 
-/** Why one is not in a session, or not any more. `barred`: the page may not connect to the host, for it came over an encrypted connection and the host has none. */
+/** Why the player is not in a session, or no longer. `barred`: the page may not connect to the host, for it came over an encrypted connection and the host has none. */
 export type Why = "left" | "kicked" | "banned" | "elsewhere" | "released" | "lost" | "barred" | Ending;
 
 export type State =
-  /** Nobody has asked for anything yet. */
+  /** Nothing was requested yet. */
   | { at: "door"; refused: string | null }
-  /** On the way in. */
+  /** Joining. */
   | { at: "entering" }
   | { at: "in" }
-  /** Cut off, or the host stops and comes again. `until_ms`: that long the seat waits for sure. */
+  /** Disconnected, or the host restarts. `until_ms`: the seat is kept at least until then. */
   | { at: "away"; suspended: boolean; until_ms: number; retry_at_ms: number | null }
   | { at: "out"; why: Why };
 
 export interface StaySeen {
   state: State;
   session: SessionId;
-  /** What is known of it, or was. */
+  /** The latest view. */
   view: View | null;
   you: PlayerId | null;
   offer: Offer | null;
-  /** Where the host is. */
+  /** The host's address. */
   address: string;
   chat: Said[];
 }
 
-/** What brings one back after the page was loaded anew. */
+/** The token for a return after a reload. */
 export interface Kept {
   player: PlayerId;
   token: string;
@@ -78,7 +78,7 @@ export interface StayNeeds {
   world: World;
   memory: Memory;
   page: Pick<Location, "protocol" | "hostname" | "host">;
-  /** For the query of the host's socket: the proof that one knows the passphrase. */
+  /** For the query of the host's socket: the proof of the passphrase. */
   query(): Promise<string>;
   join(join: Join, signal: AbortSignal): Promise<Answer>;
   changed(seen: StaySeen): void;
@@ -95,7 +95,7 @@ export class Stay {
   private failures = 0;
   private cancelRetry: (() => void) | null = null;
   private kept: Kept | null = null;
-  /** What was typed at the door: coming in again needs it. */
+  /** The password that was typed: joining again needs it. */
   private typed: { name: string; password: string | null } = { name: "", password: null };
   private ticket_failed = false;
   private asking = new AbortController();
@@ -108,7 +108,7 @@ export class Stay {
     this.seen = { state: { at: "door", refused: null }, session, view: null, you: null, offer: null, address: "", chat: [] };
   }
 
-  /** Comes in with a ticket, or comes back with what is kept; otherwise waits at the door. */
+  /** Joins with a ticket, or returns with the stored token; otherwise waits for the form. */
   begin(name: string, go: Go | null): void {
     this.typed.name = name;
     this.kept = this.needs.memory.read(this.seen.session);
@@ -118,12 +118,12 @@ export class Stay {
     this.dial(this.kept);
   }
 
-  /** Asks to be let in. */
+  /** Asks to join. */
   async join(name: string, password: string | null): Promise<void> {
     this.typed = { name, password };
     this.halt();
     const run = ++this.run;
-    // Whoever is out, or at the door, has nothing to see until they are in again.
+    // A player who is not in the session sees nothing of it until they have joined.
     const { at } = this.seen.state;
     const is_out = at === "out" || at === "door";
     this.show({ state: { at: "entering" }, ...(is_out && { view: null, offer: null }) });
@@ -131,14 +131,14 @@ export class Stay {
     if (run === this.run) this.answered(answer);
   }
 
-  /** Comes in as a member, who is not asked for the password. Whoever is none any more stands at the door like a stranger. */
+  /** Joins as a member, without the password. A player who is no longer a member gets the form, as a new player does. */
   async joinAsMember(name: string): Promise<void> {
     await this.join(name, null);
     const { state } = this.seen;
     if (state.at === "door" && state.refused === "not_found") this.show({ state: { at: "door", refused: null } });
   }
 
-  /** Comes in again. Whoever is not in the session any more, and typed no password on this page, is asked for one first. */
+  /** Joins again. A player who is no longer a member, and typed no password on this page, is asked for it first. */
   again = (): void => {
     this.ticket_failed = false;
     const { state, view } = this.seen;
@@ -147,14 +147,14 @@ export class Stay {
     void this.join(this.typed.name, this.typed.password);
   };
 
-  /** Tries to come back, once more or now. */
+  /** Tries to reconnect, once more or now. */
   retry = (): void => {
     const { state } = this.seen;
     if (state.at === "out" && state.why === "lost") this.cutOff();
     else if (state.at === "away" && state.retry_at_ms !== null) this.tryAgain();
   };
 
-  /** Resolves with nothing if it was done, else with why not. */
+  /** Resolves with nothing on success, else with the refusal. */
   async request<R extends keyof Requests>(action: R, payload: Requests[R]): Promise<string | null> {
     if (this.seen.state.at !== "in" || !this.line) return "cut";
     try {
@@ -165,14 +165,14 @@ export class Stay {
     }
   }
 
-  /** Leaves for good, as far as that can be said. */
+  /** Leaves for good, if the connection allows it. */
   leave(): void {
     void this.request("leave", {});
     this.needs.memory.write(this.seen.session, null);
     this.end();
   }
 
-  /** Hangs up without a goodbye: the seat waits. */
+  /** Closes the connection without leaving: the seat is kept. */
   end(): void {
     this.run++;
     this.halt();
@@ -190,7 +190,7 @@ export class Stay {
     this.dial({ ticket });
   }
 
-  /** It goes on elsewhere, and nobody has a ticket for us. Whoever was in it goes on asking for one while their seat waits. */
+  /** The session has moved, and there is no ticket for us. A member keeps asking for one while the seat is kept. */
   private find(): void {
     const { at } = this.seen.state;
     if (at === "entering") return this.again();
@@ -235,7 +235,7 @@ export class Stay {
   private hear({ event, closing, kind, code }: Envelope): void {
     if (closing) return this.closed(closing);
     if (event) return this.happened(event);
-    // An answer to the first word that is neither welcome nor closing: it was not understood.
+    // An answer to the first message that is neither welcome nor closing: it was not understood.
     if (kind === "error" && this.seen.state.at !== "in") this.refused(code ?? "bad_payload");
   }
 
@@ -245,7 +245,7 @@ export class Stay {
   }
 
   private happened(event: SessionEvent): void {
-    // Also whoever has not been welcomed yet is told where it went.
+    // A member without a welcome yet is told the new host as well.
     if (event.moved) return this.enter(event.moved);
     if (event.welcome) this.welcomed(event.welcome);
     const { view } = this.seen;
@@ -263,7 +263,7 @@ export class Stay {
     this.kept = { player: you, token: resumeToken, address, name: view.settings.name };
     this.typed.name = personOf(view, you)?.name ?? this.typed.name;
     this.needs.memory.write(view.session, this.kept);
-    // Where the game is follows; what is known of it may be of another host.
+    // A new `play` follows; the known one may be of another host.
     const offer = view.phase === "running" ? this.seen.offer : null;
     this.show({ state: { at: "in" }, session: view.session, you, view, offer });
   }
@@ -279,7 +279,7 @@ export class Stay {
     this.out(typeof closing === "string" ? closing : closing.over);
   }
 
-  /** It may have run out on the way: another one is asked for, once. */
+  /** The ticket may have expired meanwhile: another one is requested, once. */
   private badTicket(): void {
     if (this.seen.state.at === "away") return this.failed();
     if (this.ticket_failed) return this.refused("bad_ticket");
@@ -289,7 +289,7 @@ export class Stay {
 
   private suspended(): void {
     const { state } = this.seen;
-    // It says so to whoever comes while it stops: no reason to ask faster.
+    // The host says so to every member while it stops: no reason to retry faster.
     if (state.at === "away" && state.suspended) return this.failed();
     const until_ms = this.needs.world.now_ms() + SUSPENDED_MS;
     this.show({ state: { at: "away", suspended: true, until_ms, retry_at_ms: null } });
@@ -307,7 +307,7 @@ export class Stay {
     this.schedule();
   }
 
-  /** From now on the seat waits. */
+  /** From now on the seat is kept for us. */
   private wait(): void {
     this.failures = 0;
     const until_ms = this.needs.world.now_ms() + WINDOW_MS;
@@ -342,7 +342,7 @@ export class Stay {
     else void this.askWhere();
   }
 
-  /** The host may be elsewhere now: the gateway knows. */
+  /** The session may have moved: the gateway knows its host. */
   private async askWhere(): Promise<void> {
     const run = ++this.run;
     const { world } = this.needs;
@@ -360,7 +360,7 @@ export class Stay {
     this.show({ state: { at: "out", why }, offer: null });
   }
 
-  /** Nothing goes on any more. */
+  /** Stops all timers and connections. */
   private halt(): void {
     this.cancelRetry?.();
     this.cancelRetry = null;

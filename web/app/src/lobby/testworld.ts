@@ -99,7 +99,7 @@ export class TestWorld implements World {
     this.now += ms;
   }
 
-  /** Lets time pass, and what waits for promises happen. */
+  /** Lets time pass, and runs pending promises. */
   async settle(ms = 0): Promise<void> {
     for (let turn = 0; turn < 5; turn++) await Promise.resolve();
     for (let left = ms; left > 0; left -= 10) {

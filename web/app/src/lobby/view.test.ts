@@ -71,7 +71,7 @@ test("seats are numbered through the groups that take part", () => {
   expect(groupsOf({ ...view, settings: { ...view.settings, groups: 1 } }).length).toBe(1);
 });
 
-test("a game can start when somebody is ready in every group that has anybody in it", () => {
+test("a game can start when every group with members has one who is ready", () => {
   expect(missingToStart(VIEW)).toEqual({ nobody: true });
   const ada = applied(VIEW, { person: person(ADA, "Ada", { seat: 0, ready: true }) });
   expect(missingToStart(ada)).toBeNull();

@@ -1,8 +1,8 @@
-// What a session is like, from what was told of it. Pure, as `View::apply` of crates/session is.
+// The view of a session, built from its events. Pure, like `View::apply` of crates/session.
 
 import type { GroupState, Person, PlayerId, SessionEvent, View } from "./protocol";
 
-/** What it is like after an event. */
+/** The view after an event. */
 export function applied(view: View, event: SessionEvent): View {
   const { welcome, person, left, group, about, phase, creator } = event;
   if (welcome) return welcome.view;
@@ -37,7 +37,7 @@ export interface Group extends GroupState {
   seats: Seat[];
 }
 
-/** The groups that take part, with their seats and who sits there. */
+/** The groups that take part, with their seats and members. */
 export function groupsOf(view: View): Group[] {
   const { plan, settings, groups, people } = view;
   let number = 0;
@@ -64,7 +64,7 @@ export function groupOf(view: View, seat: number | null): Group | null {
   return groupsOf(view).find(({ seats }) => seats.some(({ number }) => number === seat)) ?? null;
 }
 
-/** What has to happen before the game can start: nobody sits yet, or nobody is ready in these groups. Nothing if it can. */
+/** What keeps the game from starting: no member sits yet, or no member is ready in these groups. Nothing if it can start. */
 export function missingToStart(view: View): { nobody: true } | { unready: Group[] } | null {
   const manned = groupsOf(view).filter(({ seats }) => seats.some(({ sitter }) => sitter));
   if (manned.length === 0) return { nobody: true };
@@ -78,7 +78,7 @@ export interface Score {
   won: boolean;
 }
 
-/** How the last game went, the best first; nothing if that was not said, or not like this. */
+/** The results of the last game, the best first; nothing if there are none, or they cannot be parsed. */
 export function scoresOf(results: string | null): Score[] {
   try {
     const { scores } = JSON.parse(results ?? "{}") as { scores?: unknown };

@@ -1,24 +1,24 @@
-// What lobby and sessions say in plain words.
+// Texts of the lobby and of sessions.
 
 import type { Phase, Settings } from "./protocol";
 import type { Why } from "./stay";
 import { gameText, MODES } from "../games";
 import { bytes } from "../names";
 
-/** Why something was not done, for whoever wanted it. */
+/** Why a request was refused, for the member who sent it. */
 const REFUSED: Record<string, string> = {
   not_found: "There is no such session, or its password is another one.",
   full: "Every place is taken.",
-  seat_taken: "Somebody else has this seat.",
+  seat_taken: "Another player has this seat.",
   no_such_seat: "This session has no such seat.",
   no_seat: "Choose a seat first.",
   no_such_player: "They are not here any more.",
   not_now: "That cannot be done now.",
-  not_creator: "Only whoever runs this session can do that.",
+  not_creator: "Only the creator of this session can do that.",
   not_captain: "Only the captain of a group can do that.",
-  not_ready: "In every group with somebody in it, somebody has to be ready.",
+  not_ready: "In every group with players, one has to be ready.",
   other_group: "While the game goes on, you stay in your group.",
-  banned: "Whoever runs this session does not want you back.",
+  banned: "The creator of this session has banned you.",
   too_fast: "That was too fast. Wait a moment.",
   too_many_guesses: "Too many passwords were tried. Wait a few seconds, then try again.",
   busy: "There is much to do at the moment. Try again in a second.",
@@ -42,18 +42,18 @@ export function refusedText(code: string): string {
 const MAX_PASSWORD_BYTES = 64;
 const MAX_LINE_BYTES = 600;
 
-/** Why a password cannot be one; empty if it can. */
+/** Why a password is not allowed; empty if it is. */
 export function passwordText(password: string): string {
   if (bytes(password) <= MAX_PASSWORD_BYTES) return "";
   return "This password is too long: it may have 64 plain letters and digits, and fewer of others.";
 }
 
-/** Why a line cannot be said at once; empty if it can. */
+/** Why a line of chat cannot be sent; empty if it can. */
 export function lineText(line: string): string {
   return bytes(line) <= MAX_LINE_BYTES ? "" : "This is too long for one line. Say it in two.";
 }
 
-/** What somebody can do on a screen. */
+/** The actions that a screen offers. */
 export type Way = "again" | "try" | "retry" | "here" | "lobby" | "new";
 
 export interface ScreenText {
@@ -65,11 +65,11 @@ export interface ScreenText {
 }
 
 const OUT: Record<Why, Omit<ScreenText, "name">> = {
-  left: { title: "You have left", text: "Your seat is free for somebody else.", ways: ["lobby", "again"] },
-  kicked: { title: "You were asked to leave", text: "Whoever runs the session has taken you out of it.", ways: ["lobby", "again"] },
+  left: { title: "You have left", text: "Your seat is free for other players.", ways: ["lobby", "again"] },
+  kicked: { title: "You were asked to leave", text: "The creator of the session has removed you.", ways: ["lobby", "again"] },
   banned: {
     title: "You are not let in here",
-    text: "Whoever runs this session has taken you out of it for good. Others are open to you.",
+    text: "The creator of this session has banned you. Other sessions are open to you.",
     ways: ["lobby", "new"],
   },
   elsewhere: {
@@ -89,7 +89,7 @@ const OUT: Record<Why, Omit<ScreenText, "name">> = {
   },
   barred: {
     title: "This page may not connect to the host",
-    text: "The page came over an encrypted connection, and the host of this session offers none: browsers do not mix the two. Whoever runs the server can give the host a certificate.",
+    text: "The page came over an encrypted connection, and the host of this session offers none: browsers do not mix the two. The operator of the server can give the host a certificate.",
     ways: ["lobby", "new"],
   },
   unclaimed: { title: "This session is over", text: "Nobody was there for 30 seconds, so it was closed.", ways: ["new", "lobby"] },
@@ -98,14 +98,14 @@ const OUT: Record<Why, Omit<ScreenText, "name">> = {
   finished: { title: "This session is over", text: "Its results were there for five minutes. Thanks for playing.", ways: ["new", "lobby"] },
   quarantined: {
     title: "The game was stopped",
-    text: "It crashed three times within a minute, so the server has put it aside. Its log is kept for whoever runs the server: nothing that you did caused this.",
+    text: "It crashed three times within a minute, so the server has put it aside. Its log is kept for the operator of the server: nothing that you did caused this.",
     ways: ["new", "lobby"],
   },
   moved: { title: "This session goes on elsewhere", text: "Another host has taken it over. Come in again to go on.", ways: ["again", "lobby"] },
-  stopped: { title: "This session was stopped", text: "Whoever runs the server has ended it.", ways: ["lobby", "new"] },
+  stopped: { title: "This session was stopped", text: "The operator of the server has ended it.", ways: ["lobby", "new"] },
 };
 
-/** Once one is not in a session any more. */
+/** After the player is no longer in a session. */
 export function outScreen(why: Why): ScreenText {
   return { name: why, ...OUT[why] };
 }
@@ -113,7 +113,7 @@ export function outScreen(why: Why): ScreenText {
 const CLOSED_DOORS: Record<string, Omit<ScreenText, "name">> = {
   full: {
     title: "This session is full",
-    text: "Every place is taken. Try again when somebody has left, or find another one.",
+    text: "Every place is taken. Try again when a player has left, or find another one.",
     ways: ["try", "lobby"],
   },
   banned: OUT.banned,
@@ -136,7 +136,7 @@ const CLOSED_DOORS: Record<string, Omit<ScreenText, "name">> = {
   },
 };
 
-/** If there is no use in asking at the door. */
+/** Failures after which a form to join is useless. */
 export function closedDoor(refused: string): ScreenText | null {
   const text = CLOSED_DOORS[refused];
   return text ? { name: refused, ...text } : null;
@@ -156,13 +156,13 @@ export function aboutText(settings: Settings): string {
   return [...parts, `difficulty\u00a0${difficulty}`].filter(Boolean).join(" · ");
 }
 
-/** What a scenario is called, and what it means if that is known. */
+/** The name of a scenario, and its meaning if that is known. */
 export function scenarioText(game: string, scenario: string): string {
   const meaning = gameText(game).scenarios?.[scenario];
   return meaning ? `${scenario} (${meaning})` : scenario;
 }
 
-/** What a ping is called: below a millisecond there is nothing to tell apart. */
+/** A ping as text: below a millisecond there is no difference. */
 export function pingText(rtt_ms: number): string {
   return rtt_ms < 1 ? "<1\u00a0ms" : `${Math.round(rtt_ms)}\u00a0ms`;
 }

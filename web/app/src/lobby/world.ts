@@ -1,4 +1,4 @@
-// What the connections of lobby and sessions need of the world. Tests have another one.
+// Sockets and timers for the connections of lobby and sessions. Tests replace them.
 
 import { sharedNow } from "../worker/messages";
 
@@ -21,7 +21,7 @@ export interface World {
 
 export const SECOND_MS = 1_000;
 
-/** The browser's. Its seconds come from a worker: those of a page that nobody looks at may become minutes. */
+/** The browser's. Its seconds come from a worker: browsers throttle timers of hidden pages to minutes. */
 export const browser: World = {
   open(address) {
     try {

@@ -1,4 +1,4 @@
-// How a room is doing, in figures with ranges and in plain words.
+// The condition of a room: figures with ranges, and a sentence.
 
 import type { Diagnostics, Level, Reading, RoomFigures } from "../worker/messages";
 import type { History } from "./history";
@@ -11,13 +11,13 @@ const MOST_BYTES = 1000;
 const FULL_BYTES = 900;
 const MOST_KB_S = 10;
 
-/** Out of a second, others may stand still for so long before it is seen. */
+/** How long others may stand still within a second before it is noticeable. */
 const MOST_FROZEN_MS_S = 40;
 
-/** So wrong may foresight be on average before it is felt. */
+/** The mean prediction error that is not yet noticeable. */
 const MOST_ERROR_MS = 30;
 
-/** Whoever is shot is set right at once; more often than that is a fault. */
+/** A player who is shot is corrected at once; more corrections than that are a fault. */
 const MOST_SNAPS_S = 0.7;
 const MOST_LOST_S = 0.5;
 const MOST_LOSS_PERCENT = 1;

@@ -3,7 +3,7 @@
 import { spareEngine } from "../engine";
 import type { Exhibit } from "../worker/messages";
 
-/** Lets bots play while somebody looks, and tells of every tick, until the returned function is called. */
+/** Lets bots play while the page is visible, and reports every tick, until the returned function is called. */
 export function exhibit(game: string, players: number, tell: (exhibit: Exhibit) => void): () => void {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const engine = spareEngine();

@@ -1,4 +1,4 @@
-// Keyboard, touch, mouse and gamepad, as what the game wants to know: directions held, a place pointed at, a press.
+// Converts keyboard, touch, mouse and gamepad into input: held directions, a pointed place, a press.
 
 import { within, type Point, type Size } from "../game/canvas";
 import { isPressable, isTyping, keyBit } from "../game/keys";
@@ -66,7 +66,7 @@ export class Controls {
     }
   }
 
-  /** Lets go of everything: nobody is there to do so. */
+  /** Releases all keys and buttons, for example when the page loses focus. */
   release = (): void => {
     this.keys = 0;
     this.finger = null;

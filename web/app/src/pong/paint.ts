@@ -1,4 +1,4 @@
-// Draws a court. Everything comes in as numbers and colours; nothing here knows a rule.
+// Draws a court from numbers and colours, without game rules.
 
 import type { Point } from "../game/canvas";
 import type { Shape } from "../game/motion";

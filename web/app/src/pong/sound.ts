@@ -1,4 +1,4 @@
-// What is heard of pong.
+// Sounds of pong.
 
 import type { Blip } from "../game/sound";
 import { EVENT } from "../worker/messages";

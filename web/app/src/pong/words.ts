@@ -1,4 +1,4 @@
-// What pong says in plain words.
+// Texts of pong.
 
 import type { PongHud, SeatHud } from "../worker/messages";
 
@@ -58,7 +58,7 @@ export function shortScore(hud: PongHud): string {
   return hud.seats.map(({ score }) => score).join(" : ");
 }
 
-/** For those who hear the page. */
+/** For screen readers. */
 export function saidOf(hud: PongHud): string {
   return `${resultOf(hud)} ${promptOf(hud, false)} ${hud.countdown ?? ""}`.trim();
 }

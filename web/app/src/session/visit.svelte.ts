@@ -1,4 +1,4 @@
-// A stay in a session as the page shows it: what is known, what was refused just now, and what was said meanwhile.
+// State of the session page: view, last refusal, and chat.
 
 import { socketQuery } from "../api";
 import { lobby } from "../lobby/lobby.svelte";
@@ -20,7 +20,7 @@ export class Visit {
   seen: StaySeen = $state.raw({} as StaySeen);
   /** What was refused just now, in plain words. */
   toast = $state("");
-  /** Who sat where when the last game ended: they may leave before others have read the results. */
+  /** The seats at the end of the last game: members may leave while others read the results. */
   sitters: Map<number, string> = $state.raw(new Map());
 
   readonly stay: Stay;
@@ -151,13 +151,13 @@ export class Visit {
   }
 }
 
-/** Refusals that a member does not hear. */
+/** Refusals that are not shown to members. */
 const STRANGERS_HEAR = new Set(["not_found", "full", "banned", "over", "quarantined"]);
 
-/** Ways out of a page that are none out of the session. */
+/** Buttons that leave the page but not the session. */
 const STILL_MEMBERS = new Set(["elsewhere", "lost", "barred"]);
 
-/** Whether somebody is not in the session, or not any more. */
+/** Whether the player is not in the session, or no longer. */
 function isNoMember(state: State): boolean {
   if (state.at === "out") return !STILL_MEMBERS.has(state.why);
   return state.at === "door" && state.refused !== null && STRANGERS_HEAR.has(state.refused);

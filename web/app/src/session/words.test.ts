@@ -48,7 +48,7 @@ test("winners are told by name, and oneself as oneself", () => {
   expect(listed(["a", "b", "c"])).toBe("a, b and c");
 });
 
-test("whoever is cut off sees how long the seat waits", () => {
+test("a disconnected member sees how long the seat is kept", () => {
   const away = { at: "away" as const, suspended: false, until_ms: 60_000, retry_at_ms: null };
   expect(noticeOf(away, true, 8_200)).toMatchObject({ countdown_s: 52, title: "Connection lost" });
   // Whatever the clock says: a seat waits for a minute, and not for longer.

@@ -1,4 +1,4 @@
-// What the page of a session says in plain words.
+// Texts of the session page.
 
 import type { Person, View } from "../lobby/protocol";
 import { WINDOW_MS, type State } from "../lobby/stay";
@@ -11,7 +11,7 @@ export function secondsLeft(until_ms: number, now_ms: number): number {
   return Math.max(0, Math.ceil((until_ms - now_ms) / 1000));
 }
 
-/** For how long a seat waits yet: never longer than seats wait. */
+/** How long a seat is still kept: never longer than seats are kept. */
 export function seatWaits({ until_ms }: Away, now_ms: number): number {
   return Math.min(WINDOW_MS / 1000, secondsLeft(until_ms, now_ms));
 }
@@ -22,7 +22,7 @@ export function awayText({ suspended }: Away, has_seat: boolean): { title: strin
   return { title: "Connection lost.", text: "Your place waits for you:" };
 }
 
-/** While somebody who was in comes in again, at another host. */
+/** While a member joins again, at another host. */
 export const ON_THE_WAY = { title: "On the way.", text: "The session goes on elsewhere. This page goes there by itself." };
 
 /** The same over a game; nothing while one is in. */
@@ -68,7 +68,7 @@ export function nextText(view: View, you: Person | null): string {
   if (!you.ready) return "Say when you are ready.";
   if (is_creator) return startText(view) || "All set. Start when you like.";
   const creator = personOf(view, view.creator);
-  return startText(view) || `Ready. ${creator ? "Waiting for the start." : "Waiting for somebody to run this session."}`;
+  return startText(view) || `Ready. ${creator ? "Waiting for the start." : "Waiting for a player to run this session."}`;
 }
 
 /** Who has won, in a line. */

@@ -1,5 +1,5 @@
-// A carrier moves bytes for one attempt of the client. It knows nothing of what they mean, and does not wait for
-// anything: the client does, and hangs up.
+// A carrier moves the bytes of one connection attempt. It does not interpret them, and has no time-outs:
+// the client has them, and closes the carrier.
 
 import type { Doors, RouteName } from "./messages";
 import { openWebSocket } from "./websocket";

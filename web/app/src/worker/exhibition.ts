@@ -1,4 +1,4 @@
-// Bots that play by themselves, at the pace of a session: what the home page shows.
+// Bots that play at the rate of a session, shown on the home page.
 
 import type { Demo } from "../wasm/sametick_web.js";
 import { sharedNow } from "./messages";

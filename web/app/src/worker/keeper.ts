@@ -1,4 +1,4 @@
-// Keeps a copy of the session that is played: every half a minute, when it is asked for, and at the end. In the worker, so that it goes on
+// Stores a copy of the running session: every half a minute, on request, and at the end. In the worker, so that it goes on
 // while the page is hidden, and has a moment left when it is closed.
 
 import { keepCopy } from "../copies";
@@ -37,7 +37,7 @@ export class Keeper {
     this.tryToKeep();
   }
 
-  /** Nobody has asked: a browser that keeps nothing is no reason to complain. */
+  /** An automatic copy: a browser without storage is not reported. */
   private tryToKeep(): void {
     try {
       this.keep().catch(() => undefined);

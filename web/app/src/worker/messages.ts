@@ -1,8 +1,8 @@
-// What the page and its worker say to each other, and the JSON that the wasm client speaks.
+// Messages between page and worker, and the JSON of the wasm client.
 
 export type RouteName = "webtransport" | "websocket";
 
-/** Who decides: every player's own simulation, or the server. */
+/** Lockstep, where every player simulates, or a room, where the server does. */
 export type Mode = "lockstep" | "room";
 
 export interface JoinOptions {
@@ -22,7 +22,7 @@ export interface JoinOptions {
   /** What its randomness comes from then; none: another one each time. */
   seed: number | null;
   watch: boolean;
-  /** In hex: what the host of a session gave to show who one is. It decides about everything else. */
+  /** The pass of a lobby session, in hex. Its host decides about everything else. */
   pass: string | null;
 }
 
@@ -55,11 +55,11 @@ export interface Status {
   pace: number;
   /** How often the session was begun anew: the server came back without it. */
   restarts: number;
-  /** What became of the copy that was brought; none if none was, or that is not known yet. */
+  /** The result for the copy that was brought; none if none was, or it is not known yet. */
   brought: Brought | null;
 }
 
-/** What became of a copy: it was taken, or what the server has counts. */
+/** The result for a copy: it was taken, or the server's own session counts. */
 export interface Brought {
   taken: boolean;
   /** The tick of the copy. */
@@ -150,9 +150,9 @@ export interface ArenaHud {
   builds: { used: number; limit: number };
   /** How many tiles a side of the map has. */
   size: number;
-  /** Who has scored so often has won; nobody ever if this is zero. */
+  /** The points that win; no end if zero. */
   points: number;
-  /** Who has won, by seat. */
+  /** The winner's seat. */
   winner: number | null;
   /** Which round it is, from 1 on. */
   round: number;
@@ -176,11 +176,11 @@ export interface Character {
   life: Life;
 }
 
-/** Who the player is, in a room. */
+/** The player's identity in a room. */
 export interface Who {
-  /** What shows it the next time: a secret, for this browser's memory and nobody else. */
+  /** The token for the next time: a secret of this browser. */
   token: string | null;
-  /** What was wrong with the one it came with. */
+  /** Why the previous one was refused. */
   bad_token: string | null;
   /** The character that plays; empty where there are none. */
   active: string;
@@ -248,7 +248,7 @@ export const EVENT = { paddle: 1, wall: 2, point: 4, over: 8, serve: 16 } as con
 /** What is held, as bits. */
 export const HELD = { up: 1, down: 2, left: 4, right: 8, fire: 16 } as const;
 
-/** What is built where somebody points. */
+/** What is built at the pointed tile. */
 export const TOOL = { none: 0, wall: 1, crate: 2, remove: 3 } as const;
 export type Tool = (typeof TOOL)[keyof typeof TOOL];
 
@@ -290,9 +290,9 @@ export interface Doors {
 
 export type ToWorker =
   | { kind: "ask"; id: number; question: Question }
-  /** Bots play a game by themselves, for so many players; nobody does if null. */
+  /** Bots play a game for this many players; none if null. */
   | { kind: "demo"; game: string; players: number | null }
-  /** `token`: who comes, if that is known. `claim`: what brings them back to the seat that another page of the tab had. */
+  /** `token`: the player's identity, if known. `claim`: to the seat that another page of the tab had. */
   /** `bring`: the bytes of a copy of the session, in case the server has nothing of it. */
   | {
       kind: "join";
@@ -304,9 +304,9 @@ export type ToWorker =
     }
   /** Keep a copy of the session now. */
   | { kind: "keep" }
-  /** The host of a session is reached there from now on. */
+  /** The new address of the session's host. */
   | { kind: "doors"; doors: Doors }
-  /** From the next connection on it comes as whoever has this token. */
+  /** The next connection uses this token. */
   | { kind: "come-as"; token: string }
   | { kind: "character"; name: string }
   | { kind: "controls"; held: number; x: number; y: number; tool: Tool }
@@ -337,7 +337,7 @@ export type FromWorker =
   | { kind: "answer"; id: number; value: string }
   | { kind: "failed"; id: number; why: string }
   | TickMessage
-  /** `claim`: what brings the player back to their seat, empty if nothing does. A secret. */
+  /** `claim`: the claim to the player's seat, empty if none. A secret. */
   | { kind: "status"; status: ShownStatus; claim: string }
   | { kind: "hud"; hud: Hud }
   | { kind: "who"; who: Who }

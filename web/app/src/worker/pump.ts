@@ -1,4 +1,4 @@
-// Drives the client: one event in, then everything out until it has nothing more to do, and one timer for the rest.
+// Drives the client: passes an event in, drains its outputs, and sets one timer for its next wake-up.
 
 import type { Client } from "../wasm/sametick_web.js";
 import { openCarrier, type Carrier } from "./carrier";
@@ -38,13 +38,13 @@ export class Pump {
 
   constructor(
     private readonly client: Client,
-    /** Where the doors are; asked before every dial, for a server that came back may have moved them. */
+    /** The server's addresses; asked before every dial, because a restarted server may have changed them. */
     private readonly doors: (attempt: number) => Promise<Doors>,
     private readonly post: Post,
     private readonly crashed: (error: unknown) => void,
   ) {}
 
-  /** Tells the client something, then does what it wants done. */
+  /** Passes an event to the client, then executes its outputs. */
   tell(event: (client: Client, now_us: number) => void): void {
     if (this.over) return;
     try {
@@ -120,7 +120,7 @@ export class Pump {
       this.tell((client, now_us) => client.gone(now_us, attempt, why));
     };
     let wanted = true;
-    // Stands in for the carrier while the doors are being asked for.
+    // Stands in for the carrier while the addresses are fetched.
     this.carriers.set(attempt, { datagram() {}, stream() {}, close: () => (wanted = false) });
     this.doors(attempt).then(
       (doors) => {

@@ -6,10 +6,10 @@ import type { Doors } from "./messages";
 
 const LANES = 4;
 
-/** When we end, the other side gets this long to read what we said last. */
+/** After our close, the other side has this long to read the last bytes. */
 const LAST_WORDS_MS = 2_000;
 
-/** A datagram that could not be sent by then is of no use to anybody. */
+/** A datagram that was not sent by then is outdated. */
 const STALE_DATAGRAM_MS = 250;
 
 type Bytes = Uint8Array<ArrayBuffer>;

@@ -1,4 +1,4 @@
-//! The ratchet on planted files: new, grown, shrunk and gone.
+//! Tests of the ratchet on planted files: new, grown, shrunk and gone.
 
 use super::*;
 

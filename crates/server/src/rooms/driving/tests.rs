@@ -1,4 +1,5 @@
-//! A driver of rooms, without sockets: who sits where, how rooms end, and how they go on in the next process.
+//! Tests of rooms with a driver and without sockets: assigned seats, ended rooms, and rooms resumed by the next
+//! process.
 
 use std::collections::BTreeMap;
 
@@ -60,14 +61,14 @@ fn a_join() -> Join {
     }
 }
 
-/// Rooms in one process, and what they want.
+/// Rooms in one process, and their outputs.
 struct House {
     rooms: Rooms,
     now: Time,
     at: Time,
     closed: Vec<(u64, &'static str)>,
     refused: Vec<u64>,
-    /// What was saved last.
+    /// The last save.
     saved: Option<Save>,
     ended: u32,
     outcomes: Vec<Outcome>,
@@ -193,7 +194,7 @@ fn a_client_that_must_resume_begins_no_room() {
 }
 
 #[test]
-fn a_join_that_breaks_a_rule_is_told_which() {
+fn a_refused_join_names_the_broken_rule() {
     let mut house = House::new(None);
     for (member, join, rule) in [
         (1, Join { name: "x".repeat(65), ..a_join() }, "texts of at most 64"),
@@ -207,7 +208,7 @@ fn a_join_that_breaks_a_rule_is_told_which() {
 }
 
 #[test]
-fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
+fn an_assigned_room_goes_on_until_it_is_ended() {
     let mut house = House::new(None);
     house.come(1, Some(assignment(1, Some(4))));
     house.come(2, Some(assignment(2, None)));
@@ -216,7 +217,7 @@ fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
     assert_eq!((facts.seed, facts.seats, facts.listed), (7, 6, false));
     let there = [(1, ("player 1".to_owned(), Some(4))), (2, ("player 2".to_owned(), None))];
     assert_eq!(house.seats(), there.into());
-    // Thrown out, cut off: the room stays.
+    // A member is kicked and another cut off: the room stays.
     house.rooms.handle(house.now, Input::Kick(Member(2), "out"));
     house.rooms.handle(house.now, Input::Closed(Member(1), Leaving::TimedOut));
     house.run(60_000);
@@ -228,7 +229,7 @@ fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
     assert_eq!(house.closed[1..], [(4, "enough"), (3, "enough")]);
     assert_eq!((house.rooms.iter().count(), house.ended), (0, 1));
     assert!(house.saved.is_some());
-    // What is too short to be worth it is not saved.
+    // A room that was too short is not saved.
     let mut house = House::new(None);
     house.come(1, Some(assignment(1, Some(4))));
     house.run(1_000);
@@ -238,7 +239,7 @@ fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
 }
 
 #[test]
-fn who_waits_for_a_room_to_be_found_can_be_told_to_go() {
+fn a_member_without_a_room_can_be_kicked() {
     let mut house = House::new(None);
     house.rooms.enter(Member(1), key());
     house.rooms.handle(house.now, Input::Kick(Member(1), "out"));
@@ -247,7 +248,7 @@ fn who_waits_for_a_room_to_be_found_can_be_told_to_go() {
 }
 
 #[test]
-fn a_room_goes_on_with_everybody_where_it_was_decided() {
+fn an_assigned_room_is_resumed_with_all_its_players() {
     let mut house = House::new(None);
     house.come(1, Some(assignment(1, Some(4))));
     house.come(2, Some(assignment(2, Some(5))));
@@ -259,7 +260,7 @@ fn a_room_goes_on_with_everybody_where_it_was_decided() {
     assert!(next.room().tick() > sametick_sim::Tick(500), "from where it was");
     next.run(1_000);
     assert!(next.arena().at_seat(Seat(5)).is_some(), "there is time to come back");
-    // A player who is late has left meanwhile; what was kept of them comes with them.
+    // A player that does not return in time has left; its stored state is restored when it joins.
     next.run(RETURN_US / 1_000);
     assert!(next.arena().at_seat(Seat(5)).is_none());
     next.come(12, Some(assignment(2, Some(5))));
@@ -272,7 +273,7 @@ fn a_room_goes_on_with_everybody_where_it_was_decided() {
 }
 
 #[test]
-fn guests_find_a_room_again_too() {
+fn a_room_of_guests_is_resumed() {
     let mut house = House::new(None);
     house.come(1, None);
     house.run(20_000);
@@ -280,26 +281,26 @@ fn guests_find_a_room_again_too() {
     let mut next = House::new(Some(past_of(save_of(house.room()))));
     next.come(2, None);
     assert!(next.room().tick() > sametick_sim::Tick(500));
-    // Nobody else keeps it open.
+    // No other member keeps the room open.
     next.rooms.handle(next.now, Input::Closed(Member(2), Leaving::Left));
     next.run(11_000);
     assert_eq!(next.ended, 1);
 }
 
 #[test]
-fn how_the_game_of_a_room_ends_is_told_once() {
+fn the_outcome_of_a_room_is_output_once() {
     let mut house = House::new(None);
     let wanted = Wanted { seed: 3, seats: 6, scenario: Some("skirmish"), difficulty: 11 };
     let setup = to_canonical(&Arena::setup(&wanted)).unwrap();
     house.come(1, Some(SeatAssignment { setup, ..assignment(1, Some(4)) }));
     house.run(1_000);
     assert!(house.outcomes.is_empty());
-    // Bots fight, and one of them is first.
+    // Bots fight until one of them wins.
     house.run(600_000);
     let [outcome] = &house.outcomes[..] else { panic!("{:?}", house.outcomes) };
     assert_eq!((outcome.scores.len(), outcome.scores[0].seat, outcome.scores[0].won), (1, Seat(4), false));
     let save = save_of(house.room());
-    // Told again by whoever goes on with it; of guests' rooms nothing is told.
+    // The outcome is told again by the process that resumes the room, and never for rooms of guests.
     let mut next = House::new(Some(past_of(save.clone())));
     next.come(2, Some(assignment(1, Some(4))));
     next.run(1_000);

@@ -1,5 +1,5 @@
-//! Crowds of rooms from one address, beside a room from another, in virtual time: what steps cost is said by the test, and the thread is
-//! as late as that makes it.
+//! Tests of many rooms from one address beside a room from another, in virtual time: the test sets the costs of steps,
+//! and the thread is late accordingly.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ struct Server {
     rooms: Rooms,
     now: Time,
     at: Option<Time>,
-    /// What all steps have cost so far, and what one costs.
+    /// The cost of all steps so far, and of one step.
     spent_us: Rc<Cell<u64>>,
     cost_us: u64,
     steps: BTreeMap<RoomId, u64>,
@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    /// Somebody begins a room. Returns who, or what they were told.
+    /// Begins a room. Returns the member, or the refusal.
     fn begin(&mut self, from: [u8; 4], bots: u8) -> Result<Member, String> {
         let member = Member(self.next);
         self.next += 1;
@@ -127,7 +127,7 @@ fn a_crowd_of_rooms_slows_itself_and_no_neighbour() {
     const SECONDS: u64 = 10;
     const CROWD: usize = MAX_ROOMS - 3;
     let usual = u64::from(Arena::RATE.per_second()) * SECONDS;
-    // As much as was seen, and ten times that.
+    // The cost measured in practice, and ten times that.
     for cost_us in [1_000, 10_000] {
         let mut server = Server::new(cost_us);
         let neighbour = server.begin(NEIGHBOUR, 0).unwrap();
@@ -145,7 +145,7 @@ fn a_crowd_of_rooms_slows_itself_and_no_neighbour() {
         assert_eq!(lost_us, 0, "of the neighbour's time");
         let used = (server.spent_us.get() - spent_us) * 100 / (SECONDS * 1_000_000);
         assert!((50..=85).contains(&used), "{used} % of the thread");
-        // The relay has its turn after this: a slice for those who are slowed, the tick that ends it, and a neighbour's.
+        // The relay waits at most this long: a slice for slowed rooms, the tick that ends it, and a neighbour's tick.
         assert!(server.longest_us <= 6_000 + 2 * cost_us, "{} us at once", server.longest_us);
         assert!(server.steps.len() > 200, "of the crowd {} rooms run", server.steps.len());
         let told = crowd.iter().filter(|member| server.paces.get(member).is_some_and(|pace| *pace < 60));
@@ -160,7 +160,7 @@ fn a_crowd_of_rooms_slows_itself_and_no_neighbour() {
 }
 
 #[test]
-fn an_address_begins_so_many_rooms_and_is_told_why_no_more() {
+fn rooms_per_address_are_limited() {
     let mut server = Server::new(0);
     for _ in 0..ROOMS_PER_ADDRESS {
         server.begin(STRANGER, 0).unwrap();
@@ -173,7 +173,7 @@ fn an_address_begins_so_many_rooms_and_is_told_why_no_more() {
     for _ in 0..2 * ROOMS_PER_ADDRESS {
         server.begin(HOST, 0).unwrap_or_else(|why| panic!("this machine itself: {why}"));
     }
-    // Rooms that are over do not count.
+    // Ended rooms do not count.
     (0..ROOMS_PER_ADDRESS as u64)
         .for_each(|member| server.rooms.handle(server.now, Input::Closed(Member(member), Leaving::Left)));
     server.drain();
@@ -182,7 +182,7 @@ fn an_address_begins_so_many_rooms_and_is_told_why_no_more() {
 }
 
 #[test]
-fn the_rooms_of_an_address_have_so_many_bots_together() {
+fn bots_per_address_are_limited() {
     let mut server = Server::new(0);
     server.begin(STRANGER, 200).unwrap();
     assert_eq!(server.begin(STRANGER, 100), Err(TOO_MANY_BOTS.to_owned()));

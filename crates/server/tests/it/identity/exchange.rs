@@ -1,4 +1,4 @@
-//! `POST /api/session` of a real server, with an issuer beside it.
+//! Tests of `POST /api/session` on a real server, with an issuer beside it.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -18,7 +18,7 @@ use crate::web::{Answer, IN_VAIN, Up};
 
 const STATUS_KEY: &str = "sk_test_statuskey";
 
-/// A server that believes an issuer, and asks it how sessions are.
+/// A server that trusts an issuer, and asks it for the status of sessions.
 struct Stage {
     folder: Folder,
     issuer: Issuer,
@@ -61,7 +61,7 @@ fn exchange(up: &Up, token: &str, headers: &str) -> Answer {
 }
 
 #[test]
-fn whoever_has_signed_in_plays_and_nobody_else_does() {
+fn only_signed_in_players_enter_a_room() {
     let key = Key::new("one", Algorithm::Es256);
     let stage = Stage::new(&[&key], &["--jwt-algorithm", "ES256"]);
     let answer = stage.show(&key.sign(&claims_with(&json!({})))).json();
@@ -77,7 +77,7 @@ fn whoever_has_signed_in_plays_and_nobody_else_does() {
         assert_ne!(next, token);
         ada.hear_of(|message| message["own"].is_object()).await;
         drop(ada);
-        // The next time it need not be signed anew.
+        // The next join needs no new signed token.
         let mut ada = Socket::open(&stage.up, &format!("den/ws?name=Ada&token={next}")).await.unwrap();
         assert_eq!(ada.hear_kind("welcome").await["seat"], 0);
         let unknown = "0".repeat(32);
@@ -89,7 +89,7 @@ fn whoever_has_signed_in_plays_and_nobody_else_does() {
 }
 
 #[test]
-fn whoever_has_signed_in_is_who_they_are_in_the_lobby_and_nobody_else_comes_in() {
+fn only_signed_in_players_enter_the_lobby() {
     let key = Key::new("one", Algorithm::Es256);
     let stage = Stage::new(&[&key], &["--jwt-algorithm", "ES256", "--host-ports", "off"]);
     let answer = stage.show(&key.sign(&claims_with(&json!({})))).json();
@@ -107,7 +107,7 @@ fn whoever_has_signed_in_is_who_they_are_in_the_lobby_and_nobody_else_comes_in()
 }
 
 #[test]
-fn a_good_token_is_exchanged_and_every_other_is_refused_with_its_code() {
+fn a_good_token_is_exchanged_and_others_are_refused_with_a_code() {
     let (key, other) = (Key::new("k", Algorithm::Rs256), Key::new("k", Algorithm::EdDsa));
     let stage = Stage::new(&[&key], &["--audience", "game", "--authorized-party", "https://game.example"]);
     assert!(stage.up.greeting.contains("identity    players sign in"), "{}", stage.up.greeting);
@@ -162,7 +162,7 @@ fn a_good_token_is_exchanged_and_every_other_is_refused_with_its_code() {
 }
 
 #[test]
-fn other_algorithms_and_a_file_of_keys_are_as_good() {
+fn other_algorithms_and_a_file_of_keys_work_too() {
     for algorithm in [Algorithm::Es256, Algorithm::EdDsa] {
         let (key, folder) = (Key::new("k", algorithm), Folder::new());
         std::fs::write(folder.path().join("jwks.json"), published(&[&key])).unwrap();
@@ -179,10 +179,10 @@ fn other_algorithms_and_a_file_of_keys_are_as_good() {
 }
 
 #[test]
-fn one_fetch_is_for_all_who_wait_and_made_up_key_names_cause_none() {
+fn one_fetch_serves_all_requests_and_unknown_keys_cause_none() {
     let key = Key::new("k", Algorithm::EdDsa);
     let stage = Stage::new(&[&key], &["--jwt-algorithm", "EdDSA"]);
-    // Forty of many addresses ask while the issuer takes its time with the first fetch, or just after.
+    // Forty requests of many addresses wait for the issuer's first fetch, or come just after it.
     let held = stage.issuer.published();
     let ask = |n: u32, kid: &str| {
         let head = json!({ "alg": "EdDSA", "kid": kid });
@@ -208,11 +208,11 @@ fn one_fetch_is_for_all_who_wait_and_made_up_key_names_cause_none() {
 }
 
 #[test]
-fn an_issuer_that_is_down_is_waited_for_and_old_keys_stay_good() {
+fn an_issuer_that_is_down_is_retried_and_old_keys_stay_good() {
     let key = Key::new("k", Algorithm::EdDsa);
     let stage = Stage::new(&[], &["--jwt-algorithm", "EdDSA"]);
     let token = key.sign(&claims_with(&json!({})));
-    // Who asks during a fetch hears of its end; who asks before the next one hears so at once.
+    // A request during a fetch waits for its end; one before the next fetch fails at once.
     assert_eq!(stage.code(&token), "identity_unavailable");
     let refused = stage.show(&token);
     assert_eq!((refused.status, &*refused.headers["retry-after"]), (503, "2"));
@@ -280,7 +280,7 @@ fn nothing_secret_is_in_the_log_at_any_level() {
         secrets.extend(token.split('.').map(str::to_owned));
         secrets.extend(stage.show(token).json()["token"].as_str().map(str::to_owned));
     }
-    // A session whose status nobody knows is logged, too.
+    // A session of unknown status is logged, too.
     stage.issuer.published().sessions.insert("sess_2bXYZsession".into(), String::new());
     assert_eq!(stage.code(&tokens[0]), "identity_unavailable");
     stage.up.signal("-INT");
@@ -295,7 +295,7 @@ fn nothing_secret_is_in_the_log_at_any_level() {
 }
 
 #[test]
-fn tries_are_counted_by_address_and_strangers_pages_may_not() {
+fn tries_count_by_address_and_foreign_origins_are_refused() {
     let key = Key::new("k", Algorithm::EdDsa);
     let stage = Stage::new(&[&key], &["--jwt-algorithm", "EdDSA", "--origin", "https://friend.example"]);
     let token = key.sign(&claims_with(&json!({})));
@@ -315,7 +315,7 @@ fn tries_are_counted_by_address_and_strangers_pages_may_not() {
 }
 
 #[test]
-fn where_a_passphrase_is_asked_for_it_is_asked_for_here_as_well() {
+fn the_exchange_requires_the_passphrase_too() {
     let key = Key::new("k", Algorithm::EdDsa);
     let folder = Folder::new();
     std::fs::write(folder.path().join("jwks.json"), published(&[&key])).unwrap();
@@ -329,7 +329,7 @@ fn where_a_passphrase_is_asked_for_it_is_asked_for_here_as_well() {
 }
 
 #[test]
-fn without_a_key_everybody_may_come_and_that_is_said_loudly() {
+fn without_a_key_all_may_join_and_a_warning_is_logged() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let said = "identity    none: anybody may come in under any name; --jwks-url asks for signed tokens";

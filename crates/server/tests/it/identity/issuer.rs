@@ -1,4 +1,4 @@
-//! An issuer of signed tokens, with keys of every kind and a server for what it publishes.
+//! Test issuer of signed tokens, with keys of every kind and a server that publishes them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ use sametick::identity::verifier::{Rules, Verifier};
 use sametick_transport::clock::unix_seconds;
 use serde_json::{Value, json};
 
-/// An RSA key that everybody knows: making one takes seconds.
+/// A fixed RSA key: making one takes seconds.
 const RSA: &[u8] = include_bytes!("rsa.pk8");
 
 pub const ISSUER: &str = "https://issuer.example";
@@ -65,7 +65,7 @@ impl Key {
         }
     }
 
-    /// As it is published.
+    /// The key in its published form.
     pub fn jwk(&self) -> Value {
         let mut jwk = match &self.pair {
             Pair::Rsa(pair) => {
@@ -83,12 +83,12 @@ impl Key {
         jwk
     }
 
-    /// A token that says this.
+    /// A token with these claims.
     pub fn sign(&self, claims: &Value) -> String {
         self.sign_under(&json!({ "alg": self.algorithm().name(), "kid": self.kid, "typ": "JWT" }), claims)
     }
 
-    /// The same under any head.
+    /// A token with these claims under any header.
     pub fn sign_under(&self, head: &Value, claims: &Value) -> String {
         let said = format!("{}.{}", encode(head.to_string()), encode(claims.to_string()));
         let signature = match &self.pair {
@@ -121,7 +121,7 @@ pub fn verifier(algorithm: Algorithm) -> Verifier {
     Verifier::new(rules(algorithm))
 }
 
-/// What a good token says, as Clerk's do, at this time.
+/// The claims of a good token at this time, in Clerk's form.
 pub fn claims_at(now_unix_s: u64) -> Value {
     json!({
         "iss": ISSUER, "sub": "user_2bXYZsubject", "sid": "sess_2bXYZsession", "azp": "https://game.example",
@@ -129,25 +129,25 @@ pub fn claims_at(now_unix_s: u64) -> Value {
     })
 }
 
-/// Those of now, with some of them otherwise.
+/// The claims of a good token of now, with some of them replaced.
 pub fn claims_with(others: &Value) -> Value {
     let mut claims = claims_at(unix_seconds());
     claims.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
     claims
 }
 
-/// What an issuer's server says, and what it was asked.
+/// What an issuer's server publishes, and the requests it has received.
 #[derive(Default)]
 pub struct Published {
     /// The keys; status 500 without.
     pub jwks: Option<String>,
-    /// How sessions are; 404 for others.
+    /// The status of each session; 404 for others.
     pub sessions: BTreeMap<String, String>,
-    /// Paths, and the key that was shown.
+    /// The path of each request, and its bearer key.
     pub asked: Vec<(String, Option<String>)>,
 }
 
-/// An issuer's server, for as long as the process goes on.
+/// An issuer's server, which runs until the process ends.
 #[derive(Clone)]
 pub struct Issuer {
     pub addr: SocketAddr,
@@ -169,7 +169,7 @@ impl Issuer {
         issuer
     }
 
-    /// What it says from now on. While this is held, whoever asks waits.
+    /// What it publishes from now on. While the guard is held, requests wait.
     pub fn published(&self) -> MutexGuard<'_, Published> {
         self.published.lock().unwrap()
     }
@@ -182,7 +182,7 @@ impl Issuer {
         format!("http://{}{path}", self.addr)
     }
 
-    /// How often its keys were asked for.
+    /// How often its keys were fetched.
     pub fn fetches(&self) -> usize {
         self.published().asked.iter().filter(|(path, _)| path == "/jwks").count()
     }
@@ -206,7 +206,7 @@ impl Issuer {
             _ => (404, String::new()),
         };
         drop(published);
-        // Whoever asked may have given up.
+        // The client may have given up.
         let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     }
 }

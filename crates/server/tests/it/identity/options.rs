@@ -1,4 +1,4 @@
-//! What keeps a server from starting because of how identity is configured: never does half of it count as none.
+//! Tests that a server does not start with an incomplete or inconsistent configuration of identity.
 
 use sametick::identity::Algorithm;
 
@@ -6,7 +6,7 @@ use super::issuer::{Key, published};
 use crate::process::{Folder, command, run};
 
 #[test]
-fn what_does_not_fit_together_is_said_in_one_line_with_what_to_do() {
+fn inconsistent_options_are_an_error_of_one_line_with_advice() {
     let folder = Folder::new();
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     file("rsa.json", &published(&[&Key::new("k", Algorithm::Rs256)]));

@@ -1,4 +1,4 @@
-//! Which signed tokens are good, and which are refused for what.
+//! Tests which signed tokens are accepted, and with which error others are refused.
 
 use proptest::prelude::*;
 use ring::hmac;
@@ -13,7 +13,7 @@ use super::issuer::{Key, claims_at, encode, key_set, published, rules, verifier}
 
 const NOW: u64 = 1_700_000_000;
 
-/// The claims of a good token, with one of them otherwise; gone if it is null.
+/// The claims of a good token, with one replaced; removed if it is null.
 fn said(name: &str, value: Value) -> Value {
     let mut claims = claims_at(NOW);
     match value {
@@ -27,7 +27,7 @@ fn check(key: &Key, token: &str) -> Result<Claims, Refusal> {
     verifier(key.algorithm()).check(token, &key_set(&[key]), NOW)
 }
 
-/// What becomes of a token that says this, under these rules.
+/// The result of checking a token with these claims, under these rules.
 fn judged(rules: Rules, claims: &Value, now: u64) -> Result<Claims, Refusal> {
     let key = Key::new("k", rules.algorithm);
     Verifier::new(rules).check(&key.sign(claims), &key_set(&[&key]), now)
@@ -38,7 +38,7 @@ fn code(result: Result<Claims, Refusal>) -> &'static str {
 }
 
 #[test]
-fn a_good_token_of_every_algorithm_says_who_somebody_is() {
+fn a_good_token_of_every_algorithm_identifies_its_player() {
     for algorithm in Algorithm::ALL {
         let key = Key::new("k", algorithm);
         let claims = check(&key, &key.sign(&claims_at(NOW))).unwrap();
@@ -48,7 +48,7 @@ fn a_good_token_of_every_algorithm_says_who_somebody_is() {
         );
         assert_eq!((claims.name.as_deref(), claims.expires_unix_s), (Some("Ada Lovelace"), NOW + 60));
         assert!(!format!("{claims:?}").contains("user"), "what is not printed is in no log");
-        // Without a key's name it is good only if there is but one key.
+        // Without a key id it is accepted only if there is exactly one key.
         let nameless = key.sign_under(&json!({ "alg": algorithm.name() }), &claims_at(NOW));
         assert_eq!(code(check(&key, &nameless)), "good");
         let other = Key::new("other", algorithm);
@@ -112,7 +112,7 @@ fn issuer_audience_and_party_have_to_be_the_configured_ones() {
     ] {
         assert_eq!(code(judged(asked.clone(), &said("aud", aud.clone()), NOW)), code_then, "{aud}");
     }
-    assert_eq!(code(judged(base.clone(), &said("aud", json!("whoever")), NOW)), "good", "not asked");
+    assert_eq!(code(judged(base.clone(), &said("aud", json!("anyone")), NOW)), "good", "not asked");
 
     let asked = Rules {
         authorized_parties: vec!["https://a.example".into(), "https://game.example".into()],
@@ -129,7 +129,7 @@ fn issuer_audience_and_party_have_to_be_the_configured_ones() {
 }
 
 #[test]
-fn a_subject_is_needed_and_has_a_length() {
+fn a_subject_is_required_and_has_a_maximum_length() {
     let sub = |sub: Value| code(judged(rules(Algorithm::EdDsa), &said("sub", sub), NOW));
     assert_eq!((sub(json!("a")), sub(json!("a".repeat(255)))), ("good", "good"));
     for odd in [Value::Null, json!(""), json!("a".repeat(256)), json!(7), json!(["a"])] {
@@ -138,7 +138,7 @@ fn a_subject_is_needed_and_has_a_length() {
 }
 
 #[test]
-fn whoever_has_not_finished_signing_in_is_not_signed_in() {
+fn an_unfinished_sign_in_is_refused() {
     let sts = |sts: Value| code(judged(rules(Algorithm::EdDsa), &said("sts", sts), NOW));
     assert_eq!((sts(json!("active")), sts(json!("pending")), sts(json!(1))), ("good", "revoked", "good"));
 }
@@ -157,11 +157,11 @@ fn a_name_is_taken_from_where_issuers_put_it() {
 }
 
 #[test]
-fn the_algorithm_is_ours_to_choose_and_not_the_tokens() {
+fn the_server_chooses_the_algorithm_and_not_the_token() {
     let key = Key::new("k", Algorithm::Rs256);
     let claims = claims_at(NOW);
     let body = |head: &Value| format!("{}.{}", encode(head.to_string()), encode(claims.to_string()));
-    // The public key, in every form somebody might take it for a secret in.
+    // The public key, in every form in which it might be mistaken for a secret.
     let jwk = key.jwk();
     for secret in [jwk["n"].as_str().unwrap().to_owned(), jwk.to_string(), published(&[&key])] {
         let said = body(&json!({ "alg": "HS256", "kid": "k" }));
@@ -181,7 +181,7 @@ fn the_algorithm_is_ours_to_choose_and_not_the_tokens() {
     {
         assert_eq!(code(check(&key, &format!("{}.", body(&odd)))), "malformed_token", "{odd}");
     }
-    // A key that the token brings along, or an address of keys, is nobody's.
+    // A key in the token itself, or an address of keys in it, is not trusted.
     let (ours, theirs) = (Key::new("k", Algorithm::EdDsa), Key::new("k", Algorithm::EdDsa));
     let head = json!({ "alg": "EdDSA", "kid": "k", "jwk": theirs.jwk(), "jku": "https://evil.example/jwks" });
     assert_eq!(check(&ours, &theirs.sign_under(&head, &claims)), Err(Refusal::BadSignature));
@@ -222,7 +222,7 @@ fn a_published_set_gives_only_keys_that_fit() {
 }
 
 #[test]
-fn keys_are_rotated_and_taken_back() {
+fn keys_are_rotated_and_revoked() {
     let (old, new) = (Key::new("old", Algorithm::Es256), Key::new("new", Algorithm::Es256));
     let verifier = verifier(Algorithm::Es256);
     let [by_old, by_new] = [&old, &new].map(|key| key.sign(&claims_at(NOW)));
@@ -235,11 +235,11 @@ fn keys_are_rotated_and_taken_back() {
     keys.fetched(second(61), key_set(&[&old, &new]));
     assert_eq!(code(verifier.check(&by_new, keys.set(), NOW)), "good");
     assert_eq!(code(verifier.check(&by_old, keys.set(), NOW)), "good");
-    // The old one is taken back: no more than ten minutes later it is not believed any more.
+    // The old key is revoked: after ten minutes at most it is not trusted any more.
     assert!(keys.begin(second(660)));
     keys.fetched(second(661), key_set(&[&new]));
     assert_eq!(verifier.check(&by_old, keys.set(), NOW), Err(Refusal::UnknownKey));
-    // A stranger's key of the same name is no help.
+    // A forged key with the same id is not trusted.
     let forged = Key::new("new", Algorithm::Es256).sign(&claims_at(NOW));
     assert_eq!(verifier.check(&forged, keys.set(), NOW), Err(Refusal::BadSignature));
 }
@@ -264,7 +264,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_text_is_taken_for_a_token(text in ".{0,300}", parts in prop::collection::vec(any::<Vec<u8>>(), 0..6)) {
+    fn no_random_text_is_a_valid_token(text in ".{0,300}", parts in prop::collection::vec(any::<Vec<u8>>(), 0..6)) {
         let key = Key::new("k", Algorithm::EdDsa);
         prop_assert_eq!(code(check(&key, &text)), "malformed_token");
         let parts: Vec<String> = parts.into_iter().map(encode).collect();
@@ -272,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_changed_in_a_token_it_is_refused(at: prop::sample::Index, by in "[A-Za-z0-9._=\u{e9}-]") {
+    fn a_token_with_any_change_is_refused(at: prop::sample::Index, by in "[A-Za-z0-9._=\u{e9}-]") {
         let key = Key::new("k", Algorithm::EdDsa);
         let good = key.sign(&claims_at(NOW));
         let at = at.index(good.len());
@@ -299,7 +299,7 @@ proptest! {
 }
 
 #[test]
-fn a_token_has_a_length() {
+fn a_token_that_is_too_long_is_refused() {
     let key = Key::new("k", Algorithm::EdDsa);
     let padded = |len: usize| key.sign(&said("padding", json!("x".repeat(len))));
     assert_eq!(code(check(&key, &padded(MAX_TOKEN_LEN / 2))), "good");

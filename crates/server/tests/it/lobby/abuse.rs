@@ -1,4 +1,4 @@
-//! Whoever does not keep to the rules is refused, and others do not notice.
+//! Tests that clients that break the rules are refused and do not disturb others.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -15,11 +15,11 @@ use tokio_tungstenite::tungstenite::Message;
 use super::table::{Place, Seated, Visitor, settings, two_play};
 use crate::everyone::{Socket, block_on};
 
-/// Connections that say nothing: more than one address may have.
+/// Silent connections: more than one address may have.
 const HALF_OPEN: usize = 700;
 
 #[test]
-fn tickets_and_tokens_are_good_for_whom_they_were_made() {
+fn tickets_and_tokens_are_valid_for_their_player_only() {
     let place = Place::start(21_140);
     block_on(async {
         let mut ada = Visitor::come(&place).await;
@@ -41,7 +41,7 @@ fn tickets_and_tokens_are_good_for_whom_they_were_made() {
     });
 }
 
-/// Says hello to a game as somebody with a pass, and as this build.
+/// Sends the hello of this build to a game, with a pass.
 async fn hello(told: &Value, build: BuildId) -> Answer {
     let text = |name: &str| told[name].as_str().unwrap().to_owned();
     let to = SocketAddr::from(([127, 0, 0, 1], u16::try_from(told["websocket"].as_u64().unwrap()).unwrap()));
@@ -60,7 +60,7 @@ async fn hello(told: &Value, build: BuildId) -> Answer {
 }
 
 #[test]
-fn a_pass_is_for_the_game_that_is_played_and_for_as_long_as_one_is_a_member() {
+fn a_pass_is_valid_for_one_game_while_its_holder_is_a_member() {
     let place = Place::start(21_380);
     block_on(async {
         let (mut ada, mut bob) = two_play(&place).await;
@@ -75,7 +75,7 @@ fn a_pass_is_for_the_game_that_is_played_and_for_as_long_as_one_is_a_member() {
 }
 
 #[test]
-fn guesses_floods_and_strange_names_are_refused_or_made_tidy() {
+fn guesses_and_floods_are_refused_and_names_are_cleaned() {
     let place = Place::start(21_160);
     block_on(async {
         let (mut ada, mut bob) = (Visitor::come(&place).await, Visitor::come(&place).await);
@@ -88,7 +88,7 @@ fn guesses_floods_and_strange_names_are_refused_or_made_tidy() {
         }
         assert_eq!(answers[0], "not_found");
         assert_eq!(answers[13], "too_many_guesses", "{answers:?}");
-        // The one who is in goes on.
+        // The member in the session is not disturbed.
         let mut floods = Vec::new();
         for line in 0..20 {
             floods.push(seated.wish("chat", &json!({"line": format!("line {line}")})).await);
@@ -107,13 +107,13 @@ fn guesses_floods_and_strange_names_are_refused_or_made_tidy() {
         let group = seated.event("group").await;
         assert_eq!(
             group["name"], "<b>Art\u{e9}\u{301}\u{301}mis</b>",
-            "tidy, and escaped by whoever shows it"
+            "tidy, and escaped by the page that shows it"
         );
     });
 }
 
 #[test]
-fn garbage_and_silent_crowds_disturb_nobody() {
+fn garbage_and_silent_connections_disturb_no_player() {
     let place = Place::start(21_180);
     block_on(async {
         let (mut ada, mut bob) = two_play(&place).await;

@@ -1,4 +1,4 @@
-//! A game that fails: its people are told, and others in the same process do not notice.
+//! Test of a game that panics: its players are told, and others in the same process are not disturbed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,10 +18,10 @@ mod brittle;
 
 use brittle::{Brittle, FAILED, TICK, TIMES};
 
-/// Where the gateway listens for hosts.
+/// The port on which the gateway listens for hosts.
 const PORT: u16 = 21_400;
 
-/// Whether a program was built after all that it is made of was written, as cargo has noted beside it.
+/// Whether a program is newer than all its sources, by the list that cargo writes beside it.
 fn is_fresh(program: &Path) -> bool {
     let written = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
     let sources = std::fs::read_to_string(program.with_extension("d")).unwrap_or_default();
@@ -29,7 +29,7 @@ fn is_fresh(program: &Path) -> bool {
     sources.peek().is_some() && sources.all(|source| written(source) <= written(program))
 }
 
-/// The command that knows a game that fails. Whoever runs all tests has it; for whoever runs these alone it is built.
+/// The command with a game that panics. A run of all tests builds it; a run of these tests alone builds it here.
 fn program() -> PathBuf {
     let product = Path::new(env!("CARGO_BIN_EXE_sametick"));
     let program = product.with_file_name("examples").join("brittle");
@@ -44,7 +44,7 @@ fn program() -> PathBuf {
     program
 }
 
-/// Somebody in a session of their own, whose game has begun.
+/// A player in a session of their own, whose game has begun.
 async fn alone(place: &Place) -> Seated {
     let mut visitor = Visitor::come(place).await;
     let mut settings = settings("Mistakes");
@@ -57,7 +57,7 @@ async fn alone(place: &Place) -> Seated {
     seated
 }
 
-/// Plays for two seconds, or until that is no more possible.
+/// Plays for two seconds, or until the game fails.
 async fn play(told: &Value) -> Result<BotsReport, BotError> {
     let text = |name: &str| told[name].as_str().unwrap();
     let url = format!("ws://127.0.0.1:{}", told["websocket"]).parse().unwrap();
@@ -77,7 +77,7 @@ async fn play(told: &Value) -> Result<BotsReport, BotError> {
 }
 
 #[test]
-fn a_game_that_fails_goes_on_and_the_third_time_its_people_are_told_why() {
+fn a_panicking_game_restarts_and_the_third_panic_ends_it() {
     let place = Place::start_with(21_420, &["--spare-hosts", "0", "--hosts", &format!("127.0.0.1:{PORT}")]);
     let host = command_of(&program(), &["host", "--data", "machine"]);
     let _host = place.start_host(host, PORT + 1, PORT);

@@ -1,4 +1,5 @@
-//! Many sessions at once, begun, played by bots and ended, over and over: nothing is left of them.
+//! Test of many sessions at once, begun, played by bots and ended, over and over: no memory, file or process is left
+//! over.
 
 use std::collections::BTreeSet;
 use std::process::{Output, Stdio};
@@ -11,13 +12,13 @@ use crate::process::{command, run};
 /// Sessions at once in the test command, each played once.
 const SESSIONS: u32 = 5;
 
-/// In the long run: `SAMETICK_LOBBY_SECONDS` says for how long, and memory is measured.
+/// In the long run: `SAMETICK_LOBBY_SECONDS` sets the time, and memory is measured.
 const MANY: u32 = 50;
 
-/// Hosts that stay when nobody needs them.
+/// Hosts that stay without sessions.
 const SPARE: usize = 2;
 
-/// So much more may be in use in the end: what an allocator keeps for later.
+/// How much more memory may be in use at the end: an allocator keeps some.
 const MEMORY_KB: u64 = 8 << 10;
 
 fn load(place: &Place, sessions: u32, seconds: u64) -> Value {
@@ -40,14 +41,14 @@ fn memory_kb(pid: u32) -> u64 {
 }
 
 #[test]
-fn of_many_sessions_that_were_played_nothing_is_left() {
+fn many_played_sessions_leave_nothing_behind() {
     let long: Option<u64> = std::env::var("SAMETICK_LOBBY_SECONDS").ok().and_then(|text| text.parse().ok());
     let mut place = Place::start_on("21200-21299", &[]);
     let gateway = place.up.as_ref().unwrap().pid();
     let (base_kb, report) = match long {
         None => (None, load(&place, SESSIONS, 1)),
         Some(seconds) => {
-            // Once before, so that what is made once is there.
+            // Once before, so that one-time allocations are done.
             load(&place, MANY, 1);
             let (gateway_kb, began) = (memory_kb(gateway), place.hosts().len());
             let report = load(&place, MANY, seconds);
@@ -63,7 +64,7 @@ fn of_many_sessions_that_were_played_nothing_is_left() {
     let up = place.up.as_ref().unwrap();
     until("all sessions are over", || up.api("/api/lobby")["sessions"] == json!([]));
     until("nothing of them is stored", || place.stored().is_empty());
-    // Hosts that nobody needs end after half a minute; what they leave is for the next.
+    // Hosts without sessions end after half a minute; the next hosts take over their files.
     until("hosts have ended", || place.hosts().len() <= SPARE);
     until("nothing is counted", || {
         let health = up.api("/api/health");
@@ -91,7 +92,7 @@ fn ports_with_sessions(place: &Place) -> BTreeSet<u16> {
 }
 
 #[test]
-fn players_whose_host_is_killed_come_back_and_the_report_says_so() {
+fn players_of_a_killed_host_resume_and_are_reported() {
     let place = Place::start_on("21600-21619", &[]);
     let gateway = place.gateway().to_string();
     let args = ["load", "sessions", "--gateway", &gateway, "--json", "--sessions", "2", "--seconds", "1"];

@@ -1,4 +1,4 @@
-//! Two machines that share nothing but a store.
+//! Test of a session that moves between two machines that share only a store.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::everyone::block_on;
 use crate::process::{Server, command, run};
 use crate::stand::{Stand, Wrongs};
 
-/// Where the gateway listens for hosts, and the hosts after it for players.
+/// The port on which the gateway listens for hosts; the hosts listen for players on the ports after it.
 const PORT: u16 = 21_320;
 
 /// The hosts by their ports, each with a data folder of its own.
@@ -37,7 +37,7 @@ impl Machines<'_> {
     }
 }
 
-/// Plays for somebody who was told how, and returns the place and the last tick of it.
+/// Plays for a member with a pass, and returns the place and the last tick of the game.
 async fn play(who: &mut Seated) -> (String, u64) {
     let told = who.event("play").await;
     let (place, pass) = (told["place"].as_str().unwrap(), told["pass"].as_str().unwrap());
@@ -53,7 +53,7 @@ async fn play(who: &mut Seated) -> (String, u64) {
 }
 
 #[test]
-fn a_game_goes_on_at_another_machine_once_the_store_has_it_and_waits_where_it_is_before() {
+fn a_game_moves_to_another_machine_once_the_store_has_it() {
     let cloud = Cloud::start(1, Wrongs::default());
     let place = Place::start_with(21_300, &["--spare-hosts", "0", "--hosts", &format!("127.0.0.1:{PORT}")]);
     let mut machines = Machines { place: &place, store: cloud.stand.place(), hosts: Vec::new() };

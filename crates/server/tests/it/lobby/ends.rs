@@ -1,4 +1,4 @@
-//! Nothing is left behind.
+//! Tests that processes end without leaving anything behind.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::everyone::block_on;
 use crate::process::{command, run};
 
 #[test]
-fn a_server_that_ends_takes_its_hosts_along_and_keeps_sessions_for_the_next_time() {
+fn a_server_ends_its_hosts_and_keeps_their_sessions() {
     let mut place = Place::start(21_100);
     let session = block_on(async {
         let (mut ada, mut bob) = two_play(&place).await;
@@ -22,7 +22,7 @@ fn a_server_that_ends_takes_its_hosts_along_and_keeps_sessions_for_the_next_time
         assert_eq!(place.hosts(), Vec::<u32>::new(), "all have ended before it");
         assert_eq!(place.stored().len(), 1);
         place.start_gateway(&[]);
-        // The host is started again because it has a session, and waits for its people for a minute.
+        // The host is started again because it has a session, and waits for its players for a minute.
         let mut ada = ada.resume().await.unwrap();
         assert_eq!((ada.seat_of(&bob.you), &ada.view["phase"]), (Some(1), &"running".into()));
         let bob = bob.resume().await.unwrap();
@@ -35,14 +35,14 @@ fn a_server_that_ends_takes_its_hosts_along_and_keeps_sessions_for_the_next_time
 }
 
 #[test]
-fn nobody_has_to_read_what_they_say() {
+fn processes_run_on_without_a_reader_of_their_output() {
     let mut place = Place::on("21340-21359");
     place.start_unread();
     block_on(async {
         let (mut ada, _bob) = two_play(&place).await;
         let hosts = place.hosts();
         place.kill_gateway();
-        // It says that it has no gateway any more, which nobody hears.
+        // The host logs that the gateway is gone, to a closed pipe.
         ada.does("chat", json!({"line": "still here"})).await;
         place.start_unread();
         let mut cyd = Visitor::come(&place).await;

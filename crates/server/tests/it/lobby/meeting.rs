@@ -1,4 +1,4 @@
-//! Strangers find each other, and come back after whatever happens.
+//! Tests that players find each other's sessions, and resume them after a host or a gateway is killed.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn strangers_meet_behind_a_password_and_begin_a_game() {
         assert_eq!(none["sessions"]["sessions"], json!([]));
         let answer = ada.create("Ada", &settings("Tuesday"), Some("open sesame")).await;
         let (mut first, _) = Seated::arrive(&answer).await;
-        // Whoever follows the list sees it, and where there is one like it on the web.
+        // A client that follows the list sees the session, and the URL of its page.
         let is_there = |message: &Value| message["answer"]["sessions"]["sessions"][0]["players"] == 1;
         let told = bob.socket.hear_of(is_there).await["answer"]["sessions"]["sessions"][0].clone();
         assert_eq!((&told["locked"], &told["settings"]["name"]), (&true.into(), &"Tuesday".into()));
@@ -55,7 +55,7 @@ fn strangers_meet_behind_a_password_and_begin_a_game() {
 }
 
 #[test]
-fn a_host_that_is_killed_has_everybody_where_they_were_and_three_times_is_too_often() {
+fn a_killed_host_recovers_its_members_twice_but_not_thrice() {
     let place = Place::start(21_020);
     block_on(async {
         let (mut ada, mut bob) = two_play(&place).await;
@@ -75,7 +75,7 @@ fn a_host_that_is_killed_has_everybody_where_they_were_and_three_times_is_too_of
 }
 
 #[test]
-fn a_gateway_that_is_killed_is_missed_by_nobody_and_knows_everything_when_it_is_back() {
+fn games_go_on_without_a_gateway_and_it_recovers_all_sessions() {
     let mut place = Place::start(21_040);
     block_on(async {
         let (mut ada, mut bob) = two_play(&place).await;
@@ -102,7 +102,7 @@ fn a_gateway_that_is_killed_is_missed_by_nobody_and_knows_everything_when_it_is_
 }
 
 #[test]
-fn who_has_a_token_is_who_they_were_and_nobody_else_is() {
+fn a_token_resumes_its_own_player_only() {
     let place = Place::start_with(21_060, &["--spare-hosts", "1"]);
     block_on(async {
         let ada = Visitor::come(&place).await;
@@ -130,7 +130,7 @@ fn a_host_that_stops_hands_its_sessions_to_another() {
         assert_eq!((first.seat_of(&ada.you), second.seat_of(&bob.you)), (Some(0), Some(1)));
         assert_eq!(second.view["phase"], "running");
         assert_eq!(second.event("play").await["seat"], 1);
-        // Whoever has only the old link is told where it goes on, for a while, by the host if it is back.
+        // For a while a client with the old link is told the new address, by the old host if it is back.
         assert_eq!(first.address, address_of(here["address"].as_str().unwrap()));
     });
 }

@@ -1,4 +1,5 @@
-//! Every game in every mode, from the lobby to its results: with native players, and with a script where there is a room.
+//! Tests of every game in every mode, from the lobby to its results: with native players, and with a script if it is a
+//! room.
 
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -11,10 +12,10 @@ use crate::everyone::{Socket, block_on};
 use crate::process::{command, run};
 use crate::web::Up;
 
-/// So long no game takes; bots end with it.
+/// Longer than any game takes; bots end with it.
 const SECONDS: &str = "240";
 
-/// How often a member who waits for the end of a game says something.
+/// How often a member who waits for the end of a game sends a message.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
 /// A short game: pong to five against the worst of bots, arena to three on a bare field with ten of them.
@@ -28,7 +29,7 @@ fn short(game: &str, mode: &str) -> Value {
     settings
 }
 
-/// A member who sits, and whose game has begun, and where it is played.
+/// A seated member whose game has begun, and the address of the game.
 async fn begun(place: &Place, settings: &Value) -> (Seated, Value) {
     let mut visitor = Visitor::come(place).await;
     let answer = visitor.create("Ada", settings, None).await;
@@ -81,13 +82,13 @@ fn every_game_in_every_mode_is_played_to_its_results() {
             bot.wait().unwrap();
         }
     });
-    // The end of a game is nothing to warn of.
+    // The end of a game must not log a warning.
     let log = Up::log_in(&place.folder);
     assert!(log.contains("a player's link has ended") && !log.contains("a player was closed"), "{log}");
 }
 
 #[test]
-fn a_script_plays_the_room_of_a_session_with_its_pass_and_is_told_where_that_is() {
+fn a_script_with_a_pass_finds_and_plays_the_sessions_room() {
     let place = Place::start_on("21460-21479", &[]);
     block_on(async {
         let (mut ada, told) = begun(&place, &short("arena", "room")).await;
@@ -95,7 +96,7 @@ fn a_script_plays_the_room_of_a_session_with_its_pass_and_is_told_where_that_is(
         let path = |pass: &str| format!("/api/rooms/{}/ws?name=Eve{pass}", text("place"));
         let with_pass = path(&format!("&pass={}", text("pass")));
 
-        // The gateway knows where it is; by the pass, or by the name of the game alone.
+        // The gateway redirects to it by the pass, or by the name of the game alone.
         for path in [with_pass.clone(), path("")] {
             let mut lost = Socket::at(place.gateway(), &path).await.unwrap();
             let error = lost.hear_kind("error").await;
@@ -109,14 +110,14 @@ fn a_script_plays_the_room_of_a_session_with_its_pass_and_is_told_where_that_is(
         }
         assert_eq!(place.up.as_ref().unwrap().get(&format!("/api/rooms/{}", text("place"))).status, 404);
 
-        // A native player who asks the gateway is told, too.
+        // A native player who asks the gateway is redirected, too.
         let at = format!("ws://{}", place.gateway());
         let args = ["bot", "arena", "--connect", &at, "--room", text("place"), "--pass", text("pass")];
         let refused = run(&mut command(&[&args[..], &["--patience", "0"]].concat()));
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success() && said.contains("which is played at its host"), "{said}");
 
-        // Nobody else comes in.
+        // No other script is let in.
         for path in [path(""), path(&format!("&pass={}", "07".repeat(48)))] {
             let mut stranger = Socket::at(ada.address, &path).await.unwrap();
             let error = stranger.hear_kind("error").await;
@@ -126,14 +127,14 @@ fn a_script_plays_the_room_of_a_session_with_its_pass_and_is_told_where_that_is(
 
         let mut script = Socket::at(ada.address, &with_pass).await.unwrap();
         let welcome = script.hear_kind("welcome").await;
-        assert_eq!((&welcome["seat"], &welcome["name"]), (&0.into(), &"Ada".into()), "as whom the pass says");
+        assert_eq!((&welcome["seat"], &welcome["name"]), (&0.into(), &"Ada".into()), "as the pass says");
         assert_eq!(script.hear_kind("snapshot").await["mode"], "full");
         let walk = json!({"v": 2, "kind": "command", "seq": 5, "feature": "movement", "action": "input_batch",
             "payload": {"inputs": [{"right": true}, {"down": true}]}});
         script.say(&walk).await;
         script.hear_of(|message| message["ackSeq"] == 5).await;
 
-        // It comes back over another connection, and the one before is closed.
+        // The script resumes over another connection, and the earlier one is closed.
         let mut again = Socket::at(ada.address, &with_pass).await.unwrap();
         assert_eq!(again.hear_kind("welcome").await["seat"], 0);
         assert_eq!(script.hear_kind("error").await["code"], "closed");
@@ -148,7 +149,7 @@ fn a_script_plays_the_room_of_a_session_with_its_pass_and_is_told_where_that_is(
 }
 
 #[test]
-fn a_session_in_lockstep_has_no_room_for_scripts() {
+fn a_lockstep_session_admits_no_scripts() {
     let place = Place::start_on("21480-21499", &[]);
     block_on(async {
         let (ada, told) = begun(&place, &short("pong", "lockstep")).await;
@@ -161,7 +162,7 @@ fn a_session_in_lockstep_has_no_room_for_scripts() {
 }
 
 #[test]
-fn what_no_session_can_be_about_is_named() {
+fn invalid_settings_of_a_session_are_named() {
     let place = Place::start_on("21500-21519", &[]);
     block_on(async {
         let mut visitor = Visitor::come(&place).await;
@@ -180,7 +181,7 @@ fn what_no_session_can_be_about_is_named() {
             assert_eq!((&told["kind"], &told["code"]), (&"error".into(), &"bad_payload".into()), "{told}");
             assert!(told["message"].as_str().unwrap().contains(words), "{told}");
         }
-        // The same is said to those who change a session, which stays as it is.
+        // A change of a session's settings gets the same error, and the session stays as it is.
         let mut ada = visitor.found("den").await;
         let mut settings = settings("den");
         settings["scenario"] = "marathon".into();

@@ -1,4 +1,4 @@
-//! A gateway with hosts, and people who talk with them by hand.
+//! Test harness: a gateway with hosts, and clients that are driven by hand.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::everyone::Socket;
 use crate::process::{Folder, Server};
 use crate::web::Up;
 
-/// Longer than any of it takes, on a machine that has other things to do.
+/// Longer than any step takes on a busy machine.
 pub const IN_VAIN: Duration = Duration::from_secs(60);
 
 /// `sametick up`, and the hosts that it starts on ports of its own.
@@ -37,7 +37,7 @@ impl Place {
         place
     }
 
-    /// Nothing runs yet.
+    /// A place on which no process runs yet.
     pub fn on(ports: &str) -> Place {
         Place { folder: Folder::new(), ports: ports.into(), up: None }
     }
@@ -46,12 +46,12 @@ impl Place {
         self.up = Some(Up::start(&self.folder, &[&self.place()[..], args].concat(), None));
     }
 
-    /// The same, and nobody reads what it or its hosts say.
+    /// Starts it; the output of the gateway and its hosts is not read.
     pub fn start_unread(&mut self) {
         self.up = Some(Up::start_unread(&self.folder, &self.place()));
     }
 
-    /// What says to a gateway where it is.
+    /// The arguments that give a gateway its ports.
     pub fn place(&self) -> [&str; 4] {
         ["--host-ports", &self.ports, "--data", "data"]
     }
@@ -69,7 +69,7 @@ impl Place {
         self.up.as_ref().unwrap().addr
     }
 
-    /// Ends the gateway as if the power had failed; hosts go on.
+    /// Kills the gateway; hosts go on.
     pub fn kill_gateway(&mut self) {
         drop(self.up.take());
     }
@@ -127,7 +127,7 @@ impl Drop for Place {
     }
 }
 
-/// Waits for something that no message tells.
+/// Waits for a condition that no message reports.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -145,7 +145,7 @@ fn command(seq: u64, feature: &str, action: &str, payload: &Value) -> Value {
     json!({"v": 2, "kind": "command", "seq": seq, "feature": feature, "action": action, "payload": payload})
 }
 
-/// Somebody in the lobby.
+/// A client in the lobby.
 pub struct Visitor {
     pub socket: Socket,
     seq: u64,
@@ -166,12 +166,12 @@ impl Visitor {
         Visitor { seq: 1, player: text("player"), token: text("token"), socket }
     }
 
-    /// What is answered to a question.
+    /// The payload of the answer to a request.
     pub async fn ask(&mut self, action: &str, payload: &Value) -> Value {
         self.say(action, payload).await["answer"].clone()
     }
 
-    /// The whole message with which a question is answered.
+    /// The whole answer to a request.
     pub async fn say(&mut self, action: &str, payload: &Value) -> Value {
         self.seq += 1;
         let seq = self.seq;
@@ -190,7 +190,7 @@ impl Visitor {
         self.ask("join", &wish).await
     }
 
-    /// A session, and the place in it.
+    /// Founds a session and joins it.
     pub async fn found(&mut self, name: &str) -> Seated {
         let answer = self.create(name, &settings(name), None).await;
         Seated::arrive(&answer).await.0
@@ -206,7 +206,7 @@ fn rand() -> u128 {
     u128::from_le_bytes(sametick_transport::clock::random())
 }
 
-/// Somebody in a session.
+/// A client in a session.
 pub struct Seated {
     pub socket: Socket,
     seq: u64,
@@ -215,12 +215,12 @@ pub struct Seated {
     pub you: String,
     pub token: String,
     pub view: Value,
-    /// What was told meanwhile.
+    /// Messages received meanwhile.
     told: Vec<Value>,
 }
 
 impl Seated {
-    /// Goes where the gateway has said.
+    /// Connects to the address in the gateway's answer.
     pub async fn arrive(answer: &Value) -> (Seated, String) {
         let go = &answer["go"];
         let text = |name: &str| go[name].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
@@ -230,7 +230,7 @@ impl Seated {
         (seated, text("ticket"))
     }
 
-    /// Comes back with the token.
+    /// Resumes with the token.
     pub async fn resume(&self) -> Result<Seated, Value> {
         Seated::resume_as(self.address, &self.session, &self.you, &self.token).await
     }
@@ -245,10 +245,10 @@ impl Seated {
         Seated::come(address, &command(1, "session", "resume", &payload)).await
     }
 
-    /// Comes in, or is told why not.
+    /// Joins, or returns the refusal.
     pub async fn come(address: SocketAddr, entry: &Value) -> Result<Seated, Value> {
         let began = Instant::now();
-        // A host that was started again listens in a moment.
+        // A host that is being restarted may not listen yet.
         let mut socket = loop {
             match Socket::at(address, "/api/session/ws").await {
                 Ok(socket) => break socket,
@@ -275,7 +275,7 @@ impl Seated {
         })
     }
 
-    /// Wants something; the answer is `ack`, or the code of the error.
+    /// Sends a request; the answer is `ack`, or the code of the error.
     pub async fn wish(&mut self, action: &str, payload: &Value) -> String {
         self.seq += 1;
         let seq = self.seq;
@@ -309,19 +309,19 @@ impl Seated {
         self.address.port()
     }
 
-    /// Where somebody sits, as this one was welcomed.
+    /// The seat of a player, as of the welcome.
     pub fn seat_of(&self, player: &str) -> Option<u64> {
         let people = self.view["people"].as_array().unwrap();
         people.iter().find(|person| person["player"] == player).and_then(|person| person["seat"].as_u64())
     }
 }
 
-/// An address as the gateway tells it: here all have the same name.
+/// An address as the gateway sends it: here all have the same host name.
 pub fn address_of(text: &str) -> SocketAddr {
     format!("127.0.0.1{text}").parse().unwrap()
 }
 
-/// Two people who sit, and whose game has begun.
+/// Two seated players whose game has begun.
 pub async fn two_play(place: &Place) -> (Seated, Seated) {
     let (mut ada, mut bob) = (Visitor::come(place).await, Visitor::come(place).await);
     let mut first = ada.found("Ada").await;
@@ -334,7 +334,7 @@ pub async fn two_play(place: &Place) -> (Seated, Seated) {
     (first, second)
 }
 
-/// The number of a process, of what it writes into its lock.
+/// The process number in the text of a lock.
 fn pid_of(lock: &str) -> &str {
     lock.split_whitespace().next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A player: asks, comes in, plays, is cut off, comes back, goes.
+//! A simulated player: joins, plays, loses the connection, resumes, leaves.
 
 use sametick_session::id::{Key, SessionId};
 use sametick_session::lobby::{Ask, Reply};
@@ -12,7 +12,7 @@ use sametick_wire::identity::{PlayerId, Token};
 use super::{Happening, Link, Told, Word, World, host};
 use crate::stage::{SECOND, line, name_of, settings};
 
-/// Nobody asks a gateway the same thing more often.
+/// The most repetitions of one request to a gateway.
 const MAX_TRIES: u32 = 5;
 
 pub struct Client {
@@ -30,18 +30,18 @@ pub enum State {
     Away,
 }
 
-/// Where somebody belongs, and can come back to.
+/// The session of a client, to which it can return.
 struct Home {
     session: SessionId,
-    /// None for who has not yet been at the host that the session has moved to.
+    /// None before the client has been at the host that the session has moved to.
     token: Option<Token>,
     seat: Option<Seat>,
-    /// The last wish to sit elsewhere that was not answered.
+    /// The last request for another seat, while it is unanswered.
     moving: Option<u64>,
-    /// Wanted to leave; perhaps that has been heard.
+    /// Has asked to leave; the request may have arrived.
     is_leaving: bool,
     cut_at: Option<Time>,
-    /// Has no network until then.
+    /// Without network until this time.
     dark_until: Time,
 }
 
@@ -64,7 +64,7 @@ impl Client {
 }
 
 impl World {
-    /// Somebody does the next thing.
+    /// The client takes its next step.
     pub(super) fn act(&mut self, at: usize) {
         if self.is_evening && matches!(self.clients[at].state, State::Idle) {
             return;
@@ -156,7 +156,7 @@ impl World {
                     self.counts.sessions += 1;
                 }
                 let host = self.hosts.iter().position(|machine| format!("host-{}", machine.id.0) == address);
-                // Wherever they were before they are not any more, unless it has moved there.
+                // The earlier session has ended for this client, unless it has moved to this one.
                 self.clients[at].home.take_if(|home| home.session != session);
                 self.connect(at, host.expect("an address"), Word::Arrive(ticket.0))
             }
@@ -176,7 +176,7 @@ impl World {
         State::Entering { member, at: self.now }
     }
 
-    /// What is said over a connection arrives in order, if it arrives.
+    /// Messages over a connection arrive in order, if they arrive.
     fn up_link(&mut self, member: Member, word: Word) {
         let delay_us = 1_000 + self.rng.below(200_000);
         let Some(link) = self.links.get_mut(&member).filter(|link| link.is_open) else { return };
@@ -224,7 +224,7 @@ impl World {
         }
     }
 
-    /// A connection breaks: its client knows, its host will.
+    /// A connection breaks: its client knows at once, its host later.
     pub(super) fn cut(&mut self, member: Member) {
         let Some(link) = self.links.get_mut(&member).filter(|link| link.is_open) else { return };
         link.is_open = false;
@@ -332,7 +332,7 @@ impl World {
         }
     }
 
-    /// The session goes on elsewhere.
+    /// The session has moved.
     fn follow(&mut self, at: usize, member: Member, forward: Forward) {
         self.counts.followed += 1;
         if let Some(link) = self.links.get_mut(&member) {
@@ -363,12 +363,12 @@ impl World {
         let own = view.people.iter().find(|person| person.player == client.player).expect("who is in is in");
         if let Some(home) = &client.home {
             self.counts.resumes += 1;
-            // Whoever has no token for the new host joins it, perhaps as somebody who was given up.
+            // A client without a token for the new host joins it, perhaps as a player who was released.
             let is_late = home.cut_at.is_some_and(|cut_at| self.now.micros_since(cut_at) >= WINDOW_US);
             let is_kicked = self.kicked.contains(&(home.session, client.player));
             let is_new = home.token.is_none() && (is_late || is_kicked || home.is_leaving);
             let is_same = home.seat == own.seat;
-            assert!(home.moving.is_some() || is_new || is_same, "whoever comes back has the same seat");
+            assert!(home.moving.is_some() || is_new || is_same, "a returning player has the same seat");
         }
         let (seat, session) = (own.seat, view.session);
         client.home = Some(Home {
@@ -394,10 +394,10 @@ impl World {
             (Closing::BadToken, Some(home)) => {
                 let is_kicked = self.kicked.contains(&(home.session, client.player));
                 let is_late = home.cut_at.is_some_and(|cut_at| now.micros_since(cut_at) >= WINDOW_US);
-                assert!(is_kicked || is_late || home.is_leaving, "whoever is back within a minute is let in");
+                assert!(is_kicked || is_late || home.is_leaving, "back within a minute, so admitted");
             }
             (Closing::BadTicket, Some(home)) if home.token.is_none() => {
-                // The ticket was too old: as somebody who is in it.
+                // The ticket was too old: the client joins again and is recognised.
                 return client.state = State::Away;
             }
             (Closing::CameBack, _) => panic!("nobody has two connections that they care for"),

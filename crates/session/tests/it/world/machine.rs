@@ -1,4 +1,4 @@
-//! A machine with a host on it, and a disk that is behind.
+//! A machine with a host and a slow disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ pub struct Machine {
     capacity: u16,
     host: Option<Host>,
     wake_at: Option<Time>,
-    /// The last life has ended in order.
+    /// The last incarnation has shut down in order.
     in_order: bool,
     disk: BTreeMap<SessionId, Vec<u8>>,
     writing: BTreeMap<SessionId, (u64, Vec<u8>)>,
     manned: BTreeMap<SessionId, BTreeMap<Seat, PlayerId>>,
-    /// Who may have links to games, also while they are away.
+    /// Players who may have links to games, also while they are disconnected.
     guests: BTreeSet<(SessionId, PlayerId)>,
 }
 
@@ -72,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// Something is on disk. Returns whether the host is to hear of it.
+    /// A write is done. Returns whether the host has to hear of it.
     pub fn written(&mut self, life: u32, session: SessionId, revision: u64) -> bool {
         if self.life != life {
             return false;
@@ -84,9 +84,9 @@ impl Machine {
         true
     }
 
-    /// The game knows of those who are there, and of nobody else; what waits for the disk it may not know yet.
+    /// The game knows the seated members and no others, apart from changes that wait for the disk.
     pub fn check_manned(&self, session: &Session) {
-        // One that is stored for the next life has no game any more.
+        // A session that is stored for the next incarnation has no game any more.
         let is_draining = self.host.as_ref().is_some_and(Host::is_draining);
         if session.phase() != Phase::Running || is_draining || self.writing.contains_key(&session.id()) {
             return;
@@ -98,7 +98,7 @@ impl Machine {
         assert_eq!(self.manned.get(&session.id()).cloned().unwrap_or_default(), sitting);
     }
 
-    /// Whoever has gone has no link to the game any more.
+    /// A player who has left has no link to the game any more.
     pub fn check_guests(&self, session: &Session) {
         let mut guests = self.guests.iter().filter(|(id, _)| *id == session.id());
         assert!(self.writing.contains_key(&session.id()) || guests.all(|(_, player)| session.has(*player)));
@@ -153,7 +153,7 @@ impl World {
         self.stop_host(at);
     }
 
-    /// It may be there or not.
+    /// A write in progress may be on disk or not.
     fn lose_what_is_being_written(&mut self, at: usize) {
         for (session, (_, bytes)) in std::mem::take(&mut self.hosts[at].writing) {
             if self.rng.chance(1, 2) {
@@ -204,7 +204,7 @@ impl World {
                     self.send(&Happening::FromHost(at, said));
                 }
             }
-            // Nobody hears it: that costs the test nothing.
+            // There is no gateway to receive it: skipping it saves time.
             host::Output::Gateways(_) if self.is_evening && self.gateway.is_none() => {}
             host::Output::Gateways(said) => self.send(&Happening::FromHost(at, said)),
             host::Output::Tell(member, event) => {
@@ -235,7 +235,7 @@ impl World {
                 self.at(50_000, Happening::Weighed(at, life, work, password.weigh_lightly(salt)));
             }
             host::Output::Done => {
-                // Whoever ends does not wait for ever for a disk that is slow.
+                // A host that is shutting down does not wait for ever for a slow disk.
                 self.lose_what_is_being_written(at);
                 self.hosts[at].in_order = true;
                 self.stop_host(at);
@@ -249,7 +249,7 @@ impl World {
         let manned = &mut self.hosts[at].manned;
         match output {
             host::Output::Begin { session, round, again } => {
-                // One that was stored to begin, and not begun, is taken up as if it had been.
+                // A game that was stored as begun, and was not, is started as if it had been.
                 assert!(self.begun.insert((session, round)) || again, "a round begins once");
                 self.counts.rounds += u64::from(!again);
                 manned.insert(session, BTreeMap::new());
@@ -263,7 +263,7 @@ impl World {
             }
             host::Output::Unmanned(session, seat) => {
                 let seats = manned.get_mut(&session).expect("there is a game");
-                assert!(seats.remove(&seat).is_some(), "somebody was there");
+                assert!(seats.remove(&seat).is_some(), "the seat was occupied");
             }
             host::Output::Left(session, player) => {
                 self.hosts[at].guests.remove(&(session, player));
@@ -284,7 +284,7 @@ impl World {
         }
     }
 
-    /// What began as one session is played at one place, whatever it is called there.
+    /// One session, whatever its id at each host, has one game.
     fn check_one_game(&mut self, at: usize, session: SessionId) {
         if let Some(was) = self.hosts[at].session(session).and_then(Session::was) {
             let root = self.roots.get(&was).copied().unwrap_or(was);
@@ -299,7 +299,7 @@ impl World {
 
     fn welcomed(&mut self, at: usize, session: SessionId) {
         self.counts.welcomes += 1;
-        let key = self.hosts[at].session(session).expect("whoever comes in comes into something").key();
+        let key = self.hosts[at].session(session).expect("a member's session exists").key();
         if *self.claimed.entry(key).or_insert_with(|| session) != session {
             panic!("what was asked for once is there twice");
         }

@@ -1,4 +1,4 @@
-//! Rolling backups of the database: whole copies beside it, made while it is written, each put in place in one go.
+//! Rolling backups: whole copies beside the database, made while it is in use, each renamed into place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use super::super::storage::StorageError;
 use super::mark::DatabaseId;
 use super::{beside, check, commits, explain, prepare_file, schema, sync_folder};
 
-/// Behind the name of the database: the newest, and the one before. Two, so that there is one while the other is replaced, and one
-/// from before whatever went wrong lately.
+/// Suffixes of the newest backup and the one before. Two, so that one exists while the other is replaced, and one
+/// predates any recent fault.
 pub const ENDINGS: [&str; 2] = [".backup-1", ".backup-2"];
 
-/// A copy that is not whole yet.
+/// Suffix of an unfinished copy.
 const UNDER_WAY: &str = ".backup-new";
 
-/// After so many pages it is looked whether the server ends: a few milliseconds.
+/// How many pages are copied between checks whether the server ends: a few milliseconds.
 const PAGES_PER_STEP: i32 = 1_024;
 
-/// Copies the database as it is at one moment. Nobody who writes waits for it. `None`: there is nothing new since the last backup, or
-/// `is_over` said that there is no time.
+/// Copies the database as of one moment. Writers do not wait for it. `None`: nothing is new since the last backup, or
+/// `is_over` asked to stop.
 ///
-/// The copy is checked before it takes the place of another: a damaged database, or one that was emptied, spoils no backup.
+/// The copy is checked before it replaces another: a damaged or emptied database spoils no backup.
 pub fn make(path: &Path, is_over: &dyn Fn() -> bool) -> Result<Option<PathBuf>, StorageError> {
     let failed = |error| StorageError::Io(format!("the backup of {}: {error}", path.display()));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(path, flags).map_err(explain)?;
     source.busy_timeout(super::BUSY_TIMEOUT).map_err(explain)?;
-    // What is read from here on is of one moment, whatever is written meanwhile.
+    // Everything read from here on is of one moment, whatever is written meanwhile.
     let snapshot = source.unchecked_transaction().map_err(explain)?;
     let (database, number) = commits(&snapshot)?;
     let newest = ENDINGS.map(|ending| beside(path, ending));
@@ -43,7 +43,7 @@ pub fn make(path: &Path, is_over: &dyn Fn() -> bool) -> Result<Option<PathBuf>, 
         }
     }
     let copy = beside(path, UNDER_WAY);
-    // A copy that was not finished.
+    // Removes an unfinished copy.
     let _ = fs::remove_file(&copy);
     prepare_file(&copy)?;
     if !copy_pages(&snapshot, &copy, is_over)? {
@@ -60,10 +60,10 @@ pub fn make(path: &Path, is_over: &dyn Fn() -> bool) -> Result<Option<PathBuf>, 
     Ok(Some(newest))
 }
 
-/// Returns whether all of it was copied.
+/// Copies all pages; returns false if `is_over` asked to stop.
 fn copy_pages(source: &Connection, copy: &Path, is_over: &dyn Fn() -> bool) -> Result<bool, StorageError> {
     let mut copy = Connection::open(copy).map_err(explain)?;
-    // It is synced once, before it is put in place.
+    // The copy is synced once, before it is renamed into place.
     copy.pragma_update(None, "synchronous", "OFF").map_err(explain)?;
     let backup = Backup::new(source, &mut copy).map_err(explain)?;
     loop {
@@ -75,14 +75,14 @@ fn copy_pages(source: &Connection, copy: &Path, is_over: &dyn Fn() -> bool) -> R
         }
     }
     drop(backup);
-    // A file by itself, without a log beside it.
+    // Makes the copy a single file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE").map_err(explain)?;
     check(&copy)?;
     copy.close().map_err(|(_, error)| explain(error))?;
     Ok(true)
 }
 
-/// Which database a backup is of, and how far that had come.
+/// The id and the batch count of the database that a backup is of.
 fn look(path: &Path) -> Result<(DatabaseId, u64), StorageError> {
     commits(&open(path)?)
 }
@@ -92,7 +92,7 @@ fn open(path: &Path) -> Result<Connection, StorageError> {
     Connection::open_with_flags(path, flags).map_err(explain)
 }
 
-/// The newest backup that is sound.
+/// A sound backup.
 pub struct Sound {
     pub path: PathBuf,
     pub connection: Connection,
@@ -100,7 +100,7 @@ pub struct Sound {
     pub commits: u64,
 }
 
-/// Looks for it.
+/// Finds the newest sound backup.
 pub fn newest_sound(path: &Path) -> Option<Sound> {
     ENDINGS.iter().map(|ending| beside(path, ending)).find_map(|path| {
         let connection = open(&path).ok()?;
@@ -110,7 +110,7 @@ pub fn newest_sound(path: &Path) -> Option<Sound> {
     })
 }
 
-/// Whether there is a file that may be a backup.
+/// Whether a file exists that may be a backup.
 pub fn is_any(path: &Path) -> bool {
     ENDINGS.iter().any(|ending| beside(path, ending).exists())
 }

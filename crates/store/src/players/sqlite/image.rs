@@ -1,7 +1,8 @@
-//! The pages of a database as they are on disk: its file, and over it what is good in its write-ahead log.
+//! The pages of a database as they are on disk: its file, overlaid with the valid frames of its write-ahead log.
 //!
-//! Each frame of the log has a checksum that goes on from the one before. SQLite stops at the first frame that does not fit; what
-//! stands behind it is found here as well, because the frame itself says which checksum its successor went on from.
+//! Each frame of the log has a checksum that continues from the one before. SQLite stops at the first frame that does
+//! not fit; the frames after it are found here as well, because each frame states which checksum its successor
+//! continues from.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use super::pages::{Pages, u16_at, u32_at};
 
-/// All files made here have pages of this size; it counts where neither file says so.
+/// All files made here have pages of this size; it is used where neither file states one.
 const PAGE_BYTES: usize = 4096;
 
 const LOG_HEADER_BYTES: usize = 32;
@@ -19,25 +20,25 @@ const FRAME_HEADER_BYTES: usize = 24;
 /// The log's checksums are over little-endian words; one more means big-endian.
 const LOG_MAGIC: u32 = 0x377f_0682;
 
-/// A frame behind the first one that is damaged: newer than the image, and not whole with the others.
+/// A frame after the first damaged one: newer than the image, but of an incomplete batch.
 pub struct Stray {
     pub number: u32,
     pub bytes: Vec<u8>,
 }
 
-/// The pages.
+/// The pages of a database.
 pub struct Image {
     file: Option<File>,
     page_bytes: usize,
     file_pages: u32,
-    /// The newest of what was committed, up to the first damage.
+    /// The newest committed pages, up to the first damage.
     newer: BTreeMap<u32, Vec<u8>>,
-    /// What was written after that, in its order.
+    /// Pages written after that, in order.
     pub strays: Vec<Stray>,
 }
 
 impl Image {
-    /// Of a file and its log; either may be missing.
+    /// Reads a file and its log; either may be missing.
     pub fn read(path: &Path, log: &Path) -> Image {
         let mut file = File::open(path).ok();
         let head = file.as_mut().and_then(|file| take_at(file, 0, 100)).unwrap_or_default();
@@ -58,7 +59,7 @@ impl Image {
         let word = |bytes: &[u8], at| u32_at(bytes, at).unwrap_or(0);
         let is_big = word(header, 0) == LOG_MAGIC + 1;
         let is_sound = sum(is_big, (0, 0), &header[..24]) == (word(header, 24), word(header, 28));
-        // Without a header the first frame says which the others belong to.
+        // Without a header, the first frame tells which others belong to it.
         let first = if is_sound { &header[16..24] } else { frames.get(8..16).unwrap_or_default() };
         let salts = (word(first, 0), word(first, 4));
         let mut before = is_sound.then(|| (word(header, 24), word(header, 28)));
@@ -70,7 +71,7 @@ impl Image {
             let is_of_this = (word(head, 8), word(head, 12)) == salts;
             let is_good = is_of_this
                 && before.is_some_and(|before| sum(is_big, sum(is_big, before, &head[..8]), page) == stored);
-            // What is left of the log's last life ends it.
+            // A frame of an earlier use of the log ends it.
             if !is_of_this && !is_damaged {
                 break;
             }
@@ -80,7 +81,7 @@ impl Image {
                 continue;
             }
             batch.push(Stray { number: word(head, 0), bytes: page.to_vec() });
-            // Only whole batches count, which end with a size of the file.
+            // Only whole batches count: their last frame states a size of the file.
             if word(head, 4) != 0 {
                 match is_damaged {
                     false => self.newer.extend(batch.drain(..).map(|page| (page.number, page.bytes))),
@@ -88,7 +89,7 @@ impl Image {
                 }
             }
         }
-        // The end of a log that was cut: better than nothing, for whoever reads strays at all.
+        // The last batch of a log that was cut: useful to callers that read stray frames.
         self.strays.append(&mut batch);
     }
 }

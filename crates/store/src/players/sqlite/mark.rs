@@ -1,8 +1,8 @@
-//! A small file beside the database that says how far it has come: so that a database which is older than that, empty or gone is
-//! known to have lost something, and how much.
+//! The mark file: records beside the database how far it has come, so that a database that is older, empty or gone is
+//! known to have lost data, and how much.
 //!
-//! The mark is written after a batch is on disk, and never synced: it may be behind the database, after a kill or a power cut, but
-//! never before it. It names the database it belongs to: another file in its place is not taken for a part of it.
+//! The mark is written after a batch is on disk, and never synced: after a kill or a power failure it may be behind the
+//! database, but never ahead of it. It names its database: another file in its place is not taken for it.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
@@ -12,30 +12,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{beside, now_unix_s};
 
-/// What it is called, behind the name of the database.
+/// The suffix of the file's name.
 pub const ENDING: &str = "-mark";
 
-/// It is overwritten in place, so it always has this length: JSON behind a checksum, then spaces.
+/// The file is overwritten in place, so it always has this length: a checksum, JSON, then spaces.
 const BYTES: usize = 512;
 
-/// Which database this is.
+/// The id of a database.
 pub type DatabaseId = [u8; 16];
 
-/// How far a database has come.
+/// The progress of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Which one.
+    /// The id of the database.
     pub database: DatabaseId,
-    /// How many batches were written to it.
+    /// The number of batches written to it.
     pub commits: u64,
     /// When this was written.
     pub unix_s: u64,
-    /// How many rows there were, in the order of the tables.
+    /// The number of rows, in the order of the tables.
     pub rows: Vec<u64>,
 }
 
 impl Mark {
-    /// The mark of a database, if there is one that can be read.
+    /// Reads the mark of a database, if it is valid.
     pub fn read(path: &Path) -> Option<Mark> {
         let text = fs::read_to_string(beside(path, ENDING)).ok()?;
         let (crc, json) = text.split_once(' ')?;
@@ -45,14 +45,14 @@ impl Mark {
     }
 }
 
-/// The file, open.
+/// The open mark file.
 #[derive(Debug)]
 pub struct MarkFile {
     file: File,
 }
 
 impl MarkFile {
-    /// Opens it, or makes it. Only its owner may read it, as with the database.
+    /// Opens or creates it. Only its owner may read it, as with the database.
     pub fn open(path: &Path) -> io::Result<MarkFile> {
         let mut options = fs::OpenOptions::new();
         options.create(true).truncate(false).write(true);
@@ -61,7 +61,7 @@ impl MarkFile {
         Ok(MarkFile { file: options.open(beside(path, ENDING))? })
     }
 
-    /// Says how far the database has come. It is no error if that fails: an older mark claims less.
+    /// Records the database's progress. A failure is no error: an older mark claims less.
     pub fn write(&mut self, database: DatabaseId, commits: u64, rows: Vec<u64>) {
         let mark = Mark { database, commits, unix_s: now_unix_s(), rows };
         let json = serde_json::to_string(&mark).unwrap_or_default();

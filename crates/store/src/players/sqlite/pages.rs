@@ -1,8 +1,8 @@
-//! Reads rows out of the pages of a database without SQLite: out of what a damaged or cut file still has.
+//! A reader of database pages without SQLite, for damaged or cut files.
 //!
-//! The layout is that of <https://sqlite.org/fileformat2.html>: a file of pages, each a node of a b-tree, an overflow page or free;
-//! and beside it a write-ahead log of newer pages, which [`image`](super::image) puts over them. Nothing that is read here is
-//! trusted: whatever does not fit is skipped, and said to be missing.
+//! The layout is that of <https://sqlite.org/fileformat2.html>: a file of pages, each a node of a b-tree, an overflow
+//! page or free; and beside it a write-ahead log of newer pages, which [`image`](super::image) puts over them. No input
+//! is trusted: anything that does not fit is skipped and reported as missing.
 
 use std::collections::BTreeSet;
 
@@ -10,34 +10,34 @@ use rusqlite::types::Value;
 
 use super::schema::{Kind, Table};
 
-/// A tree is never this deep: a page holds four cells at least.
+/// The deepest possible tree: a page holds four cells at least.
 const MAX_DEPTH: u32 = 20;
 
-/// No row that is kept is longer than this: setups are the longest.
+/// The longest row: setups are the longest.
 const MAX_ROW_BYTES: usize = 1 << 20;
 
-/// No record of these tables has more columns.
+/// The most columns of a record in these tables.
 const MAX_COLUMNS: usize = 16;
 
 /// The file's header, before the first page's own.
 const HEADER_BYTES: usize = 100;
 
-/// Where pages come from.
+/// A source of pages.
 pub trait Pages {
     /// A page by its number, from 1 on; `None` if it is not there as a whole.
     fn page(&mut self, number: u32) -> Option<Vec<u8>>;
 
-    /// How many there may be.
+    /// The highest possible page number.
     fn count(&self) -> u32;
 }
 
 /// A row, in the order of its table's columns.
 pub type Row = Vec<Value>;
 
-/// What rows are handed to.
+/// The receiver of rows.
 pub type EachRow<'a> = &'a mut dyn FnMut(Row);
 
-/// A b-tree page as far as it makes sense.
+/// The parsed part of a b-tree page.
 struct Node {
     bytes: Vec<u8>,
     is_leaf: bool,
@@ -67,7 +67,7 @@ impl Node {
     }
 }
 
-/// Reads all rows of a table from its root on. Returns whether all of it was there; the pages it met are added to `met`.
+/// Reads all rows of a table from its root on. Returns whether all of it could be read; adds visited pages to `met`.
 pub fn walk(
     pages: &mut dyn Pages,
     root: u32,
@@ -109,7 +109,7 @@ fn walk_at(
     is_whole & last.is_none_or(|child| walk_at(pages, child, table, met, each, depth + 1))
 }
 
-/// Reads the rows on one page, whatever tree it was part of, and says of which table each seems to be.
+/// Reads the rows on one page, whatever tree it was part of, and guesses the table of each.
 pub fn rows_on(
     pages: &mut dyn Pages,
     number: u32,
@@ -129,7 +129,7 @@ pub fn rows_on(
     }
 }
 
-/// The roots of tables, by name, as far as the schema can be read.
+/// The roots of tables by name, as far as the schema can be read.
 pub fn roots(pages: &mut dyn Pages, met: &mut BTreeSet<u32>) -> Vec<(String, u32)> {
     const SCHEMA: Table = Table {
         name: "sqlite_schema",
@@ -153,7 +153,7 @@ pub fn roots(pages: &mut dyn Pages, met: &mut BTreeSet<u32>) -> Vec<(String, u32
     roots
 }
 
-/// The pages that hold nothing: what is on them is old.
+/// The free pages: their content is stale.
 pub fn free_pages(pages: &mut dyn Pages) -> BTreeSet<u32> {
     let mut free = BTreeSet::new();
     let mut trunk = pages.page(1).and_then(|bytes| u32_at(&bytes, 32)).unwrap_or(0);
@@ -166,14 +166,14 @@ pub fn free_pages(pages: &mut dyn Pages) -> BTreeSet<u32> {
     free
 }
 
-/// A record, not yet of a table.
+/// A record that is not matched to a table yet.
 struct Cell {
     row_id: Option<i64>,
     values: Vec<Value>,
 }
 
 impl Cell {
-    /// As a row of a table, if it can be one.
+    /// Converts it to a row of the table, if it can be one.
     fn row_of(&self, table: &Table) -> Option<Row> {
         if self.values.len() != table.columns.len() {
             return None;

@@ -1,4 +1,4 @@
-//! Reading: everything about somebody who comes in, with what makes no sense left out or replaced.
+//! Look-ups: everything about a joining player, with senseless values left out or replaced.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -30,7 +30,7 @@ struct Queries<'a> {
 }
 
 impl Queries<'_> {
-    /// Whose token it is, if it is good.
+    /// The player of a token, if it is valid.
     fn token(&mut self, hash: TokenHash, now_unix_s: u64) -> rusqlite::Result<Option<PlayerId>> {
         let sql = "SELECT player, expires_unix_s, retired FROM tokens WHERE hash = ?1";
         let row = self.connection.prepare_cached(sql)?.query_row([hash.0], |row| {
@@ -61,7 +61,7 @@ impl Queries<'_> {
         Ok(row.optional()?.and_then(|row| row.or_else(|| self.odd())))
     }
 
-    /// Characters and which of them is played.
+    /// The player's characters and the active one.
     fn characters(&mut self, player: PlayerId, game: &str) -> rusqlite::Result<()> {
         let sql = "SELECT character, kept FROM profiles WHERE player = ?1 AND game = ?2 ORDER BY character";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -92,7 +92,7 @@ impl Queries<'_> {
         Ok(())
     }
 
-    /// Who it is: by the row of players, or by any other row there is of somebody without one.
+    /// The player: from the row of players, or from any other row of a player without one.
     fn known(&mut self, player: PlayerId) -> rusqlite::Result<()> {
         let sql = "SELECT name, subject FROM players WHERE player = ?1";
         let row = self.connection.prepare_cached(sql)?.query_row([player.to_bytes()], |row| {
@@ -161,7 +161,7 @@ impl Queries<'_> {
         Ok(seats)
     }
 
-    /// One more row that makes no sense.
+    /// Counts one more senseless row.
     fn odd<T>(&mut self) -> Option<T> {
         self.found.senseless += 1;
         None

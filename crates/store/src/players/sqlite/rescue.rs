@@ -1,8 +1,9 @@
-//! What is left of a damaged database, of one that has lost its newest batches, or of one that is gone, is put into a new file: what
-//! can be read of its pages, and what its newest sound backup has.
+//! Recovery of a database that is damaged, gone, or has lost its newest batches: a new file gets the rows that can be
+//! read from its pages and from its newest sound backup.
 //!
-//! Table by table: where all of it can be read, the newer of database and backup counts as it is. Where a part is missing, the backup
-//! comes first and every row that can be read of the database is put over it, the newer of two staying.
+//! Table by table: where all of it can be read, the newer of database and backup counts as it is. Where a part is
+//! missing, the backup comes first and every row that can be read from the database is put over it; the newer of two
+//! stays.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,34 +22,34 @@ use super::pages::{self, Pages, Row};
 use super::schema::{self, COMMITS, TABLES, Table};
 use super::{beside, explain, now_unix_s, prepare_file, sync_folder};
 
-/// The new file, until it is whole.
+/// Suffix of the new file, until it is complete.
 const UNDER_WAY: &str = ".new";
 
-/// What became of a database that was damaged or has lost something.
+/// The result of a recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// What is wrong.
+    /// What was wrong.
     pub why: String,
-    /// Where the old file is now; `None` if it stays in use because nothing better was found.
+    /// The new path of the old file; `None` if it stays in use because nothing better was found.
     pub aside: Option<PathBuf>,
     /// The backup that was needed.
     pub backup: Option<PathBuf>,
-    /// What there is now, by table.
+    /// The recovered tables.
     pub tables: Vec<TableRecovery>,
-    /// Whether it is known how many rows there were.
+    /// Whether the previous numbers of rows are known.
     pub is_counted: bool,
 }
 
-/// What became of one table.
+/// The result for one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableRecovery {
-    /// Which.
+    /// The table's name.
     pub name: &'static str,
-    /// How many rows there are now.
+    /// The number of rows now.
     pub rows: u64,
-    /// How many of them are as the backup has them.
+    /// How many of them come from the backup.
     pub from_backup: u64,
-    /// How many fewer these are than there were when something was written last, if that is known.
+    /// How many rows are missing compared with the last write, if that is known.
     pub missing: u64,
 }
 
@@ -82,11 +83,11 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// What can be read of the database itself.
+/// The readable part of the database itself.
 struct Survey {
     image: Image,
     roots: Vec<(String, u32)>,
-    /// Pages that are part of a tree that was met, and those that are free.
+    /// Pages of a tree that was visited, and free pages.
     met: BTreeSet<u32>,
     free: BTreeSet<u32>,
     commits: Option<(DatabaseId, u64)>,
@@ -133,7 +134,7 @@ impl Survey {
         }
     }
 
-    /// Rows of batches that stand behind the first damage in the log.
+    /// Rows of batches after the first damage in the log.
     fn strays(&mut self, each: &mut dyn FnMut(&'static Table, Row)) {
         for stray in std::mem::take(&mut self.image.strays) {
             pages::rows_on(&mut self.image, stray.number, stray.bytes, TABLES, each);
@@ -141,8 +142,8 @@ impl Survey {
     }
 }
 
-/// Puts a new file in place of a damaged one, with all that is left. If the file is sound and only older than it should be, and nothing
-/// better is there, it stays as it is.
+/// Replaces a damaged file with a new one that has all rescued rows. If the file is sound and only older than it should
+/// be, and there is nothing better, it stays as it is.
 pub fn recover(path: &Path, why: String, mark: Option<&Mark>) -> Result<Recovery, StorageError> {
     let mut survey = Survey::of(path);
     let own = survey.commits;
@@ -167,7 +168,7 @@ pub fn recover(path: &Path, why: String, mark: Option<&Mark>) -> Result<Recovery
     let transaction = connection.transaction().map_err(explain)?;
     fill(&transaction, &mut survey, sound.as_ref()).map_err(explain)?;
     let known = [number, sound.as_ref().map(|sound| sound.commits), mark.map(|mark| mark.commits)];
-    // Later than anything that was written before, so that no older backup is ever taken for a newer one.
+    // Greater than any earlier batch number, so that no older backup is ever taken for a newer one.
     let next = known.into_iter().flatten().max().map_or(0, |newest| newest + 1);
     let database = expected.or(sound.as_ref().map(|sound| sound.database));
     let sql = "UPDATE commits SET database = coalesce(?1, database), number = ?2";
@@ -182,7 +183,7 @@ pub fn recover(path: &Path, why: String, mark: Option<&Mark>) -> Result<Recovery
     Ok(recovery)
 }
 
-/// Whether SQLite itself has nothing to complain about.
+/// Whether SQLite itself finds no error.
 fn is_readable(path: &Path) -> bool {
     Connection::open(path).is_ok_and(|connection| super::check(&connection).is_ok())
 }
@@ -197,7 +198,7 @@ fn fill(new: &Connection, survey: &mut Survey, sound: Option<&Sound>) -> rusqlit
         }
         if !is_whole || !is_older {
             let mut insert = new.prepare(&table.insert(!is_older))?;
-            // A row that is no row of this table, because of what happened to it, is one of those that are lost.
+            // A row that damage has made unfit for this table counts as lost.
             survey.walk(table, &mut |row| drop(insert.execute(params_from_iter(row))));
         }
     }
@@ -266,7 +267,7 @@ fn report(
     Ok(Recovery { why, aside, backup, tables, is_counted: mark.is_some() })
 }
 
-/// Keeps the old file and its log under another name and puts the new one in place.
+/// Moves the old file and its log to another name and the new one into place.
 fn swap(path: &Path, new: &Path) -> io::Result<PathBuf> {
     let free =
         |at: &u64| ["", "-wal"].iter().all(|suffix| !beside(path, &format!(".broken-{at}{suffix}")).exists());
@@ -279,7 +280,7 @@ fn swap(path: &Path, new: &Path) -> io::Result<PathBuf> {
     };
     // The old database keeps its name until the new one takes it, where the file system can do that.
     unless_missing(fs::hard_link(path, &aside).or_else(|_| fs::rename(path, &aside)))?;
-    // Its log goes before: the new one would take it for its own.
+    // The old log is removed first: the new database would take it for its own.
     for suffix in ["-wal", "-shm"] {
         unless_missing(fs::rename(beside(path, suffix), beside(&aside, suffix)))?;
     }

@@ -1,4 +1,4 @@
-//! The tables, and how an older file becomes a newer one: forward only, each step once and whole.
+//! The tables and their migrations: forward only, each step in one transaction.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,14 +7,14 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::super::storage::StorageError;
 use super::explain;
 
-/// A token that expired is remembered as such for a month, so that its client is told why it is refused.
+/// An expired token is remembered for a month, so that its client is told why it is refused.
 const EXPIRED_TOKENS_KEPT_S: u64 = 30 * 24 * 60 * 60;
 
-/// What leads from each schema to the next. A step that has been published is never changed, only followed by another.
+/// The migration from each schema version to the next. A published step is never changed, only followed by another.
 ///
-/// No constraint between tables: whatever is saved must be writable by itself, or a batch could fail for ever.
+/// No constraints between tables: every write must succeed by itself, or a batch could fail for ever.
 const STEPS: &[&str] = &[
-    // 1: who somebody is.
+    // 1: players, tokens and their data.
     "CREATE TABLE IF NOT EXISTS players (
         player BLOB PRIMARY KEY, name TEXT NOT NULL, subject TEXT, unix_ms INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;
@@ -30,7 +30,7 @@ const STEPS: &[&str] = &[
      CREATE TABLE IF NOT EXISTS active (
         player BLOB NOT NULL, game TEXT NOT NULL, character TEXT NOT NULL, PRIMARY KEY (player, game)
      ) STRICT, WITHOUT ROWID;",
-    // 2: what is kept of rooms.
+    // 2: rooms and their parts.
     "CREATE TABLE IF NOT EXISTS places (
         place INTEGER PRIMARY KEY, game TEXT NOT NULL, code TEXT NOT NULL, setup BLOB NOT NULL,
         seats INTEGER NOT NULL, seed INTEGER NOT NULL, listed INTEGER NOT NULL, unix_ms INTEGER NOT NULL
@@ -42,20 +42,20 @@ const STEPS: &[&str] = &[
         place INTEGER NOT NULL, player BLOB NOT NULL, seat INTEGER NOT NULL, tick INTEGER NOT NULL,
         kept BLOB NOT NULL, unix_ms INTEGER NOT NULL, PRIMARY KEY (place, player)
      ) STRICT, WITHOUT ROWID;",
-    // 3: which database this is and how many batches were written: compared with the mark beside the file (`mark.rs`).
+    // 3: the id of this database and the number of batches written: compared with the mark beside the file (`mark.rs`).
     "CREATE TABLE IF NOT EXISTS commits (
         only INTEGER PRIMARY KEY CHECK (only = 1), database BLOB NOT NULL, number INTEGER NOT NULL
      ) STRICT;
      INSERT INTO commits (only, database, number) VALUES (1, randomblob(16), 0) ON CONFLICT DO NOTHING;",
 ];
 
-/// The newest schema.
+/// The newest schema version.
 pub const KNOWN: u32 = STEPS.len() as u32;
 
-/// What a column holds. With how many there are, this tells rows of one table from those of another, wherever they are found.
+/// The type of a column. Together with the number of columns, it tells rows of one table from those of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The number of the row itself, which is not among what is stored of it.
+    /// The row id, which is not part of the stored record.
     RowId,
     Integer,
     Text,
@@ -66,26 +66,26 @@ pub enum Kind {
 /// Which of two rows with the same key is the newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// That with the later `unix_ms`.
+    /// The one with the later `unix_ms`.
     Stamped,
     /// A token that is retired in one of them is retired.
     Retired,
-    /// Nothing in a row says so.
+    /// The rows do not tell.
     Unknown,
 }
 
-/// A table of rows that are worth rescuing.
+/// A table whose rows are rescued.
 #[derive(Debug)]
 pub struct Table {
     pub name: &'static str,
-    /// As stored: the key first.
+    /// In stored order: the key first.
     pub columns: &'static [(&'static str, Kind)],
     pub newest: Newest,
 }
 
 use Kind::{Blob, Integer, RowId, Text, TextOrNull};
 
-/// All of them.
+/// All such tables.
 pub const TABLES: &[Table] = &[
     Table {
         name: "players",
@@ -146,7 +146,7 @@ pub const TABLES: &[Table] = &[
     },
 ];
 
-/// The table of which there is one row: which database it is, and how many batches were written.
+/// The table with a single row: the id of the database, and the number of batches written.
 pub const COMMITS: Table = Table {
     name: "commits",
     columns: &[("only", RowId), ("database", Blob), ("number", Integer)],
@@ -159,8 +159,8 @@ impl Table {
         self.columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     }
 
-    /// A statement that adds a row. Of two with the same key the newer one stays; where nothing tells, the one that was added
-    /// first, or the last if `replaces`.
+    /// A statement that adds a row. Of two with the same key the newer one stays; where the rows do not tell, the first
+    /// one added, or the last if `replaces`.
     pub fn insert(&self, replaces: bool) -> String {
         let Table { name, columns, newest } = self;
         let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
@@ -179,7 +179,7 @@ impl Table {
     }
 }
 
-/// A file that a newer version wrote is left as it is.
+/// Refuses a file that a newer version wrote.
 pub fn refuse_newer(connection: &Connection) -> Result<(), StorageError> {
     match version(connection)? {
         found if found > KNOWN => Err(StorageError::Newer { found, known: KNOWN }),
@@ -187,12 +187,12 @@ pub fn refuse_newer(connection: &Connection) -> Result<(), StorageError> {
     }
 }
 
-/// Brings a file up to date.
+/// Migrates a file to the newest schema.
 pub fn migrate(connection: &mut Connection) -> Result<(), StorageError> {
     while version(connection)? < KNOWN {
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
-        // Asked again where nobody else can change it.
+        // Read again inside the transaction, where no other program can change it.
         let next = version(&transaction)?;
         if let Some(step) = STEPS.get(next as usize) {
             transaction.execute_batch(step).map_err(explain)?;

@@ -1,11 +1,11 @@
-//! Writing: a prepared statement for each kind of write.
+//! A prepared statement for each kind of write.
 
 use rusqlite::{CachedStatement, Connection, ToSql, params};
 
 use super::super::storage::Write;
 use super::super::words::{Kept, MAX_CHARACTER_BYTES, MAX_KEPT, PlaceId, PlayerId};
 
-/// The statements, by what they do.
+/// The statements, by purpose.
 #[derive(Clone, Copy)]
 enum WriteStatement {
     Checkpoint,
@@ -25,7 +25,7 @@ enum WriteStatement {
 
 const PENS: usize = WriteStatement::Active as usize + 1;
 
-/// What is done about rows of a player that make no sense: the same as what look-ups say meanwhile.
+/// Replaces a player's senseless rows, consistent with what look-ups return meanwhile.
 const MENDING: [&str; 5] = [
     "DELETE FROM profiles WHERE player = :player AND game = :game AND
      (character GLOB '*[^a-z0-9-]*' OR length(CAST(character AS BLOB)) NOT BETWEEN 1 AND :longest)",
@@ -84,13 +84,13 @@ impl WriteStatement {
     }
 }
 
-/// Writes all of it, in order.
+/// Writes the batch, in order.
 pub fn write_all(connection: &Connection, batch: &[Write]) -> rusqlite::Result<()> {
     let mut writes = WriteStatements { connection, taken: [const { None }; PENS] };
     batch.iter().try_for_each(|write| writes.write(write))
 }
 
-/// Statements that were looked up once for a batch.
+/// Statements that are looked up once per batch.
 struct WriteStatements<'a> {
     connection: &'a Connection,
     taken: [Option<CachedStatement<'a>>; PENS],
@@ -171,7 +171,7 @@ impl<'a> WriteStatements<'a> {
     }
 
     fn mend(&mut self, player: PlayerId, game: &str) -> rusqlite::Result<()> {
-        // Each takes what it needs of these.
+        // Each statement takes the values it needs.
         let values: [(&str, &dyn ToSql); 4] = [
             (":player", &player.to_bytes()),
             (":game", &game),
@@ -186,7 +186,7 @@ impl<'a> WriteStatements<'a> {
     }
 }
 
-/// SQLite's numbers are signed; the bits are the same.
+/// SQLite's integers are signed; the bits are the same.
 pub fn signed(number: u64) -> i64 {
     number.cast_signed()
 }
