@@ -45,7 +45,7 @@ story("what one page plans and builds is seen by another", async (stage) => {
   const server = await stage.server();
   const ada = await enters(stage, "ada", arena(server));
   const bob = await enters(stage, "bob", arena(server));
-  // What is planned is told only to those near by.
+  // Previews are sent only to players near by.
   await Promise.all([ada.fighter.walkToTheMiddle(4), bob.fighter.walkToTheMiddle(6)]);
   await bob.fighter.finds("ada", of(ada.seat, KIND.avatar));
   await ada.player.page.keyboard.press("b");

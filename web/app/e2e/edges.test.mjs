@@ -53,7 +53,7 @@ story("a seat waits for a minute and never for longer, and a game that everybody
   await row.getByText("Deserted").waitFor();
   await row.getByText("Go in").waitFor();
   assert.equal(await row.getByText("Playing").count(), 0);
-  // Nobody is invited there, but nobody is kept out either.
+  // The home page does not offer deserted sessions, but their link still works.
   await bob.player.page.goto(`${server.address}/`);
   await bob.element("lobby-teaser").waitFor();
   await until("the list of the home page has been asked for", () => bob.player.page.evaluate(() => performance.getEntriesByType("resource").some(({ name }) => name.includes("/api/lobby"))));

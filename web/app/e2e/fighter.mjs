@@ -41,7 +41,7 @@ export class Fighter {
     });
   }
 
-  /** Waits until the scene is as told, and resolves with it. */
+  /** Waits until the scene fits the condition, and resolves with it. */
   async finds(what, is_so, options) {
     return until(`${this.#player.name} finds ${what}`, async () => {
       const scene = await this.scene();
@@ -176,7 +176,7 @@ export class Fighter {
   }
 }
 
-/** The keys that lead there. Who is nearly in line with it walks straight. */
+/** The keys to walk there. A player who is nearly in line with it walks straight. */
 function towards(from, to) {
   const keys = [];
   if (Math.abs(to.x - from.x) > 0.25) keys.push(to.x > from.x ? "d" : "a");

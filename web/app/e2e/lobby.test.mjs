@@ -11,7 +11,7 @@ async function comes(stage, name, address) {
   return new Member(await stage.player(name, address));
 }
 
-/** Two people in a game; the first made the session, and comes through what can be cut. */
+/** Two players in a game; the first created the session, and connects through the proxy. */
 async function twoPlay(stage, form = {}) {
   const server = await stage.server();
   const network = await stage.network(server);
@@ -118,7 +118,7 @@ story("a player who closed the tab of a full game returns from the lobby and the
   again = await closes(again, "ada with the link", link);
   await isBack(again, 0, before[0]);
 
-  // While that tab is open, another one asks first; for the seat, not for the password.
+  // While that tab is open, another one asks before it takes the seat, but not for the password.
   const second = await opens("ada in a second tab", link);
   await second.element("door-elsewhere").waitFor();
   assert.equal(await second.element("password").count(), 0);
@@ -156,7 +156,7 @@ story("a host is killed in the middle of a game, then the gateway: everybody is 
   const still = await Promise.all([ada, bob].map(({ player }) => player.look()));
   assert.deepEqual(still.map(({ session }) => session.state.at), ["in", "in"]);
 
-  // Both at once: nobody is there to start the host again until the gateway is back.
+  // Both at once: the host is not restarted until the gateway is back.
   const later = await tokensOf([ada, bob]);
   await server.kill();
   await server.endHost(port);

@@ -1,4 +1,4 @@
-// Every game in every mode, by every way in, is played to its end: a table, and how each entry of it is done.
+// Plays every game to its end, in every mode and by every way to join: the table, and the steps of each entry.
 
 import assert from "node:assert/strict";
 import { Fighter } from "./fighter.mjs";
@@ -7,7 +7,7 @@ import { points, scores } from "./player.mjs";
 import { story } from "./story.mjs";
 import { until } from "./until.mjs";
 
-/** Who comes first, and who meets them there. A `link` leads to a session without a lobby; `quick` is the button on the first page, which finds
+/** The ways to join of the first and the second player. A `link` leads to a session without a lobby; `quick` is the button on the first page, which finds
  * that session; `lobby` makes a session there, to which `list` and `invitation` lead. */
 const TABLE = [
   { game: "pong", mode: "lockstep", ways: ["link", "quick"] },
@@ -37,7 +37,7 @@ for (const { game, mode, ways } of TABLE) {
   story(`${game} in ${mode === "room" ? "a room" : "lockstep"}, by ${ways.join(" and ")}, is played to its end`, (stage) => tell(stage, game, mode, ways[1]));
 }
 
-/** One comes by a link that begins a session, the other by the button that finds it. */
+/** The first player joins by a link that begins a session, the second by the button that finds it. */
 async function meet(stage, game, mode) {
   const server = await stage.server();
   const { scenario, points: enough, plays } = GAMES[game];
@@ -63,7 +63,7 @@ async function meet(stage, game, mode) {
   if (mode === "lockstep") await Promise.all([ada, bob].map(async (player) => player.agrees(await player.look())));
 }
 
-/** One makes a session in the lobby, the other finds it there or has its link. */
+/** The first player creates a session in the lobby, the second finds it there or has its link. */
 async function gather(stage, game, mode, way) {
   const server = await stage.server();
   const { scenario, points: enough, plays } = GAMES[game];
@@ -105,7 +105,7 @@ async function playAgain(ada, bob) {
   await Promise.all([ada.player.plays(), bob.player.plays()]);
 }
 
-/** They serve whenever they are asked to. One stays in a corner and lets balls pass, so that nearly all points are the other's. */
+/** Both serve when asked to. One player stays in a corner and lets balls pass, so that the other gets nearly all points. */
 async function playPong(ada, bob, is_over) {
   await bob.page.keyboard.down("ArrowUp");
   const serves = (player) =>
@@ -118,7 +118,7 @@ async function playPong(ada, bob, is_over) {
   return (await Promise.all([serves(ada), serves(bob)]))[0];
 }
 
-/** One hunts the other, who comes to meet them. */
+/** One player hunts the other, who walks towards them. */
 async function playArena(ada, bob, is_over) {
   const ended = async (player) => is_over(await player.look());
   const prey = new Fighter(bob);

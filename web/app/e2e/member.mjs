@@ -60,7 +60,7 @@ export class Member {
     return this.player.sees(`itself in the session, ${phase}`, ({ session }) => session?.state.at === "in" && session.view.phase === phase, options);
   }
 
-  /** What brings them back to their seat. There is another one after every return, and a return is over too soon to be seen. */
+  /** The token of their seat. It changes with every return, which is too short to be seen otherwise. */
   async token() {
     const kept = await this.player.page.evaluate(() => Object.entries(sessionStorage).find(([key]) => key.startsWith("sametick.session."))?.[1]);
     return kept && JSON.parse(kept).token;

@@ -17,7 +17,7 @@ export class Player {
     return this;
   }
 
-  /** What the page makes of the session, all of the same moment. Empty before a game is loaded. */
+  /** The page's view of the session at one moment. Empty before a game is loaded. */
   look() {
     return this.page.evaluate(() => {
       const { status, hud, diagnostics, tick, session } = window.sametick ?? {};
@@ -25,7 +25,7 @@ export class Player {
     });
   }
 
-  /** Waits until the page sees the session as told, and resolves with what it saw. */
+  /** Waits until the page's view fits the condition, and resolves with it. */
   async sees(what, is_so, options) {
     let seen;
     try {

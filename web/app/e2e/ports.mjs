@@ -1,6 +1,6 @@
-// Ports that belong to one story. A port that is only looked for may be gone when it is wanted: another story takes it, or a browser for a
+// Reserves ports for one story. A port that was merely found free may be taken before its use: by another story, or by a browser for a
 // connection of its own. So ports come in blocks below those that the system gives out by itself, and a story holds the lock
-// of its block: a socket on a loopback address that nobody else here uses.
+// of its block: a socket on a loopback address that is used for nothing else.
 
 import dgram from "node:dgram";
 import { once } from "node:events";

@@ -52,7 +52,7 @@ export class Server {
     return `udp://${SERVER_IP}:${this.ports.udp}`;
   }
 
-  /** Where native players come in by QUIC, with the fingerprint of the certificate. */
+  /** The QUIC address for native players, with the fingerprint of the certificate. */
   async quic() {
     const { native } = await (await fetch(`${this.address}/api/server`)).json();
     return native.find((address) => address.startsWith("quic:"));
@@ -124,7 +124,7 @@ export class Server {
   }
 }
 
-/** One that has just ended by itself has ended. */
+/** Sends a signal; a process that has already ended is no error. */
 function end(pid, signal) {
   try {
     process.kill(pid, signal);

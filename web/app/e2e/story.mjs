@@ -27,7 +27,7 @@ async function theBrowser() {
   return browser;
 }
 
-/** A story that is not over by then hangs: every wait in it has a limit of its own. */
+/** A story that takes longer hangs: every wait in it has a limit of its own. */
 const STORY_MS = 300_000;
 
 export function story(name, tell) {
@@ -68,7 +68,7 @@ export class Stage {
     return proxy;
   }
 
-  /** The way to a server and to all its hosts, through one thing that can be cut. */
+  /** A proxy to a server and all its hosts, which can be cut. */
   async network(server) {
     const proxies = await Promise.all([server.ports.web, ...server.ports.hosts].map((port) => Proxy.start(port)));
     this.#proxies.push(...proxies);

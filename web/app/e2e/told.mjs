@@ -1,10 +1,10 @@
 // Lets a test send messages to a page in place of the wasm client: for rare states.
 
-/** To be called before the page is loaded. From then on `tell` says what is other than the game has it. */
+/** Call this before the page is loaded. From then on `tell` overrides parts of the game's messages. */
 export async function tellable(context) {
   await context.addInitScript(() => {
     const Real = window.Worker;
-    /** The last words of each kind, and what of them is other. */
+    /** The last message of each kind, and its overrides. */
     const [said, told] = [{}, { hud: {}, status: {} }];
     let hear = null;
     const pass = (message) => hear?.({ data: message.kind in told ? { ...message, [message.kind]: { ...message[message.kind], ...told[message.kind] } } : message });
@@ -24,7 +24,7 @@ export async function tellable(context) {
   });
 }
 
-/** `news`: parts of `hud` and `status`; what was told before is as the game has it again, unless it is told once more. */
+/** `news`: parts of `hud` and `status`; earlier overrides end unless they are repeated. */
 export function tell(player, news) {
   return player.page.evaluate((news) => window.tell({ hud: {}, status: {}, ...news }), news);
 }

@@ -73,7 +73,7 @@ async function use<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => 
       transaction.oncomplete = () => resolve();
       transaction.onabort = transaction.onerror = () => reject(transaction.error ?? new Error("the browser keeps nothing"));
     });
-    // What fails is told by the request first.
+    // The request reports a failure first.
     done.catch(() => undefined);
     const value = await act(transaction.objectStore(STORE));
     await done;

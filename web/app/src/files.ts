@@ -1,4 +1,4 @@
-// Files that the page hands to the person who uses it.
+// Downloads of files from the page.
 
 /** Offers `content` as a download of this name; characters that no file name may have become dashes. */
 export function saveFile(name: string, content: BlobPart, type = "application/octet-stream"): void {

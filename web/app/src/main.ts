@@ -5,7 +5,7 @@ import { keyInFragment, tokenInFragment } from "./place";
 import { settings } from "./settings.svelte";
 import { wear } from "./theme";
 
-/** What this browser cannot do and a game cannot do without. */
+/** The first missing browser feature that a game needs. */
 function missing(): string | null {
   if (typeof WebAssembly !== "object") return "WebAssembly";
   if (typeof Worker !== "function") return "workers";

@@ -10,7 +10,7 @@ test("random names are names that a session can have", () => {
   for (let i = 0; i < 100; i++) expect(isSessionName(sessionName())).toBe(true);
 });
 
-test("a typed name loses what cannot be shown, and what is too long", () => {
+test("a typed name loses invisible and surplus characters", () => {
   expect(cleanPlayerName("  Ada \u0007\t Lovelace ")).toBe("Ada Lovelace");
   expect(cleanPlayerName("   ")).toBe("");
   expect(cleanPlayerName("é".repeat(40))).toBe("é".repeat(24));

@@ -1,5 +1,5 @@
 // The time, for what counts seconds. It is read anew whenever something is drawn, and while anything shows it, four times a second: a
-// time that was kept from before would be an old one when a countdown begins.
+// stored time would be out of date when a countdown begins.
 
 import { createSubscriber } from "svelte/reactivity";
 import { sharedNow } from "./worker/messages";

@@ -19,9 +19,9 @@ export interface GameOptions {
   /** Whether bots play for empty seats. */
   bots: boolean;
   listed: boolean;
-  /** Which of the game's scenarios is played, one with an end; none: it goes on. */
+  /** The scenario, which has an end; none: the game goes on. */
   scenario: string | null;
-  /** What decides everything that is random, such as where rocks are; none: another one each time. */
+  /** The seed of all randomness, such as the places of rocks; none: a random one. */
   seed: number | null;
   watch: boolean;
   /** The only route to take, for tests. */

@@ -21,7 +21,7 @@ class Presence {
   builds: Record<string, string> | null = $state(null);
   /** Whether the last request was not answered. */
   gone = $state(false);
-  /** When the next one is asked, if so. */
+  /** The time of the next request, if so. */
   retry_at_ms = $state(0);
   /** A passphrase is needed, or the one we have is wrong. */
   locked = $state(false);

@@ -17,7 +17,7 @@ const session = (name: string, seats: number, players: number, more: Partial<Ses
 
 const wanted = (seats: number) => ({ game: "pong", build: "b", mode: "lockstep" as const, seats });
 
-test("the fullest session with a free seat is joined, of several the youngest", () => {
+test("the fullest session with a free seat is joined", () => {
   const sessions = [
     session("full", 4, 4),
     session("empty", 4, 0),

@@ -16,7 +16,7 @@ function read(name: string): string | null {
   }
 }
 
-/** The one place where the token is. */
+/** The only storage key of the token. */
 export const TOKEN_KEY = `${PREFIX}token`;
 
 function write(name: string, value: string | null): void {

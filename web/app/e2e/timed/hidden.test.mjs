@@ -22,7 +22,7 @@ story("a page that was hidden and frozen for 30 s catches up, and the other's ga
   await ada.page.send("Page.setWebLifecycleState", { state: "frozen" });
   const frozen = await ada.sees("nothing, hidden", ({ visible }) => !visible);
   const before = await bob.look();
-  // The one thing here that is about a length of time: the browser is to hold the page for this long.
+  // The only fixed time here: the browser freezes the page for this long.
   await pause(FROZEN_MS);
   const after = await bob.look();
   const slept = await ada.look();
@@ -37,6 +37,6 @@ story("a page that was hidden and frozen for 30 s catches up, and the other's ga
   const back = await ada.sees("what bob sees", ({ status, tick }) => status.state === "playing" && tick > after.tick);
   assert.equal(back.status.seat, seated.status.seat);
   await Promise.all([ada.agrees(back), bob.agrees(after)]);
-  // Still hidden, only not frozen any more: it keeps up all the same.
+  // Still hidden, but no longer frozen: the page keeps up.
   assert.equal((await ada.goesOn(back)).visible, false);
 });

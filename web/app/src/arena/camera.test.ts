@@ -9,7 +9,7 @@ test("an avatar far from the edges is in the middle", () => {
   expect(toScreen(camera, { x: 24, y: 24 })).toEqual({ x: 640, y: 370 });
 });
 
-test("an avatar at the edge of the map is away from the edge of the stage", () => {
+test("an avatar at the map's edge is away from the stage's edge", () => {
   const camera = cameraOver({ x: 0, y: 48 }, 48, PHONE);
   expect(toScreen(camera, { x: 0, y: 48 }).x / PHONE.w).toBeCloseTo(0.28);
   expect(toScreen(camera, { x: 0, y: 48 }).y / PHONE.h).toBeCloseTo(0.72);

@@ -15,7 +15,7 @@ const TILES_ACROSS = 20;
 const LEAST_PX = 28;
 const MOST_PX = 60;
 
-/** Who stands at the edge of the map is this part of the stage away from its edge: thumbs and figures are there. */
+/** An avatar at the edge of the map is this part of the stage away from its edge, where controls and figures are. */
 const MARGIN = 0.28;
 /** And not more than this. */
 const MOST_MARGIN_PX = 220;

@@ -18,7 +18,7 @@ function looks(lookout: Lookout, frames: number, shapes = SHAPES, still = false)
 }
 let clock = 1_000;
 
-test("it looks at the middle first, and goes where keys and fingers say, not beyond the map", () => {
+test("the view begins in the middle and stays on the map", () => {
   const lookout = new Lookout();
   lookout.drag({ x: 5, y: 5 });
   expect(looks(lookout, 1)).toEqual(MIDDLE);
@@ -32,13 +32,13 @@ test("it looks at the middle first, and goes where keys and fingers say, not bey
   expect(looks(lookout, 1)).toEqual({ x: 22, y: 13 });
 });
 
-test("the view catches up with the followed player, until it is moved", () => {
+test("the view follows a player until it is moved", () => {
   const lookout = new Lookout();
   lookout.follow(3);
   const near = looks(lookout, 20);
   expect(near.x).toBeCloseTo(20);
   expect(near.y).toBeCloseTo(9);
-  // Between two lives nobody is shown: the view waits.
+  // Between death and respawn there is no avatar: the view waits.
   expect(looks(lookout, 1, [])).toEqual(near);
   expect(looks(lookout, 1, [avatar(3, 10, 10)], true)).toMatchObject({ x: 10, y: 10 });
   lookout.drag({ x: 1, y: 0 });

@@ -7,7 +7,7 @@ import { HELD, KIND } from "../worker/messages";
 /** Tiles in a second, while a key is held. */
 const SPEED = 16;
 
-/** How fast the view catches up with whom it follows: so many times the way that is left, in a second. */
+/** How fast the view catches up: this many times the remaining distance per second. */
 const CATCH_UP = 9;
 
 /** A frame that comes later than this is no reason to leap. */

@@ -28,7 +28,7 @@ const shotAfter = (ms: number, others: Shape[] = []) => {
   return drawn.find(({ kind }) => kind === KIND.projectile)?.x;
 };
 
-test("an own shot flies from the moment the gun goes off, for as long as shots do", () => {
+test("an own shot flies from the trigger for a shot's lifetime", () => {
   expect(shotAfter(0)).toBeCloseTo(10);
   expect(shotAfter(500)).toBeCloseTo(17);
   expect(shotAfter(1_300)).toBeUndefined();
@@ -40,7 +40,7 @@ test("a shot ends at an obstacle, but not at its own avatar", () => {
   expect(shotAfter(500, [shape(KIND.avatar, 13, 12, 1)])).toBeCloseTo(17);
 });
 
-test("the same shot as it is told of later is not drawn beside it; those of others are", () => {
+test("the server's version of an own shot is not drawn twice", () => {
   const told = [shape(KIND.projectile, 11, 10.5, OWN), shape(KIND.projectile, 20, 20, 1)];
   const drawn = new OwnShots().among(told, OWN, 0);
   expect(drawn).toEqual([told[1]]);

@@ -28,7 +28,7 @@ export class OwnShots {
     this.flying.push({ shape, since_ms: now_ms, flown: 0 });
   }
 
-  /** What is drawn: everything else, and one's own shots as they fly. */
+  /** The shapes to draw: the server's, with own shots replaced by the predicted ones. */
   among(shapes: Shape[], own_seat: number | null, now_ms: number): Shape[] {
     this.flying = this.flying.filter(({ since_ms }) => now_ms - since_ms < LASTS_MS);
     const solid = new Set(shapes.filter(({ kind }) => SOLID.has(kind)).map(tileOf));

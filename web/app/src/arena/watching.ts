@@ -22,7 +22,7 @@ export interface WatchingHears {
   /** The next player is to be followed, or the one before. */
   cycle(step: 1 | -1): void;
   scores(shown: boolean): void;
-  /** Something was done: whom the view follows may be another one. `touch`: with what. */
+  /** After any input: the followed player may have changed. `touch`: whether by touch. */
   acted(touch: boolean): void;
 }
 

@@ -15,7 +15,7 @@ export function ranked(players: PersonHud[]): PersonHud[] {
   return [...players].sort((a, b) => b.score - a.score || a.deaths - b.deaths || a.seat - b.seat);
 }
 
-/** Who shot the own avatar, while it is down. */
+/** The text about the killer of the own avatar, while it is down. */
 export function fallText(hud: ArenaHud): string {
   const own = hud.players.find(({ you }) => you);
   const last = hud.feed.filter(({ victim }) => victim === own?.seat).sort((a, b) => a.ago - b.ago)[0];

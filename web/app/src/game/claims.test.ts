@@ -11,7 +11,7 @@ function tab() {
   return { kept, page: (session = "den") => new Claims("pong", session, () => store) };
 }
 
-test("a page finds the claim that the last page of its tab has left", () => {
+test("a page finds the claim of the tab's previous page", () => {
   const { page } = tab();
   const first = page();
   expect(first.take()).toBe(null);

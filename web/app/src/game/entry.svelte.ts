@@ -110,7 +110,7 @@ export class Entry {
   }
 }
 
-/** Whether there is a token: the last one or, where players sign in, one that was handed over just now. */
+/** Whether there is a token: the stored one or, where players sign in, one from the site around the page. */
 export function takeToken(is_signed_in: boolean): boolean {
   if (is_signed_in && settings.offered_token) settings.token = settings.offered_token;
   settings.offered_token = null;
@@ -125,7 +125,7 @@ export function canWebTransport(): boolean {
   return isSecureContext && "WebTransport" in globalThis;
 }
 
-/** A forced route alone; else all that can work, the one that worked last first. */
+/** Only the forced route; otherwise all possible routes, the one that worked last first. */
 export function routesToTry(forced: RouteName | null, last: RouteName | null, webtransport: boolean): RouteName[] {
   if (forced) return [forced];
   if (!webtransport) return ["websocket"];

@@ -19,7 +19,7 @@ test("without a tick there is nothing to show", () => {
   expect(new Motion().at(0)).toBeNull();
 });
 
-test("the picture is one tick behind the newest, and moves evenly between ticks", () => {
+test("the picture is one tick behind and moves evenly", () => {
   const motion = new Motion();
   for (let n = 0; n <= 10; n++) motion.add(tick(n, n * 10));
   expect(x(motion, 10 * TICK_MS)).toBeCloseTo(90);
@@ -41,7 +41,7 @@ test("what turns takes the shorter way", () => {
   expect(motion.at(1.5 * TICK_MS)?.shapes[0]?.angle).toBeCloseTo(0);
 });
 
-test("frames of moments are shown by their moments, whatever their ticks", () => {
+test("frames of a room are shown by their time, not their tick", () => {
   const motion = new Motion(30, true);
   for (let n = 0; n <= 20; n++) motion.add({ ...tick(0, n * 10), tick: n >> 1, at_ms: n * TICK_MS });
   expect(x(motion, 20 * TICK_MS)).toBeCloseTo(186);
@@ -66,7 +66,7 @@ test("jitter of some milliseconds does not make motion uneven", () => {
   }
 });
 
-test("a session that begins again is noticed, and shown from its beginning", () => {
+test("a session that begins again is shown from its beginning", () => {
   const motion = new Motion();
   for (let n = 100; n < 110; n++) expect(motion.add(tick(n, n))).toBe(false);
   expect(motion.add({ ...tick(3, 3), at_ms: 110 * TICK_MS })).toBe(true);

@@ -135,7 +135,7 @@ export class Motion {
   }
 }
 
-/** Shapes on their way from one tick to the next. What jumped, or is new, is where it is at the end. */
+/** Shapes interpolated from one tick to the next. A shape that jumped, or is new, is at its end position. */
 function blend(from: Shape[], to: Shape[], part: number): Shape[] {
   const before_by_id = new Map(from.map((shape) => [shape.id, shape]));
   return to.map((shape) => {

@@ -25,7 +25,7 @@ export class Oneself {
   /** The server has issued a token, or refused the one that was sent. */
   given(token: string | null, was_bad: boolean): void {
     if (token === this.token) return;
-    // One that another page has put there meanwhile may well be good.
+    // A token that another page has stored meanwhile may be valid.
     if (token || (was_bad && settings.token === this.token)) settings.token = token;
     this.token = token;
   }
@@ -35,7 +35,7 @@ export class Oneself {
     this.others?.postMessage(this.room);
   }
 
-  /** Looks whether another page was given a token while this one slept. */
+  /** Checks whether another page was given a token while this one was suspended. */
   refresh(): void {
     this.take(settings.token);
   }

@@ -62,7 +62,7 @@ test("the light is red only when there is no connection", () => {
   expect(lightOf(status({ state: "lost" }), null).colour).toBe("bad");
 });
 
-test("a player who plays in another page is offered to play here, without retries", () => {
+test("a player of another page is offered to play here", () => {
   const notice = noticeOf(status({ state: "refused", why: "you have come back over another connection" }), true, 0);
   expect(notice).toMatchObject({ name: "elsewhere", ways: ["here", "home"] });
 });

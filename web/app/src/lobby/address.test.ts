@@ -18,7 +18,7 @@ test("what is no address leads nowhere", () => {
   }
 });
 
-test("a page that came encrypted goes nowhere without, but on its own machine", () => {
+test("an encrypted page connects unencrypted only to its own machine", () => {
   const barred = (origin: string, page: typeof PAGE) => isBarred(origin, page);
   expect(["ws://other.example:8081", "ws://192.168.0.2:1"].map((origin) => barred(origin, PAGE))).toEqual([true, true]);
   expect(["wss://other.example:8081", "ws://localhost:1", "ws://127.0.0.1:1", "ws://[::1]:1"].some((origin) => barred(origin, PAGE))).toBe(false);

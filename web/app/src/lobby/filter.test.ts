@@ -24,7 +24,7 @@ test("only what is known to be far away is left out", () => {
   expect([isNear(50, 60), isNear(70, 60), isNear(null, 60), isNear(70, null)]).toEqual([true, false, true, true]);
 });
 
-test("sessions that gather come first, then full ones, and last those that everybody has left", () => {
+test("sessions in the lobby phase come first, deserted ones last", () => {
   const summary = (session: string, phase: Summary["phase"], players: number): Summary => ({
     session, phase, players, seats: 2, locked: false, settings: usualSettings(PONG, session),
   });
@@ -32,7 +32,7 @@ test("sessions that gather come first, then full ones, and last those that every
   expect(sorted(list).map(({ session }) => session)).toEqual(["one", "empty", "plays", "full", "left"]);
 });
 
-test("a new session is like the game usually is, and has a name that the server takes", () => {
+test("a new session has the game's defaults and a valid name", () => {
   const settings = usualSettings(PONG, "Amber Otter");
   expect(settings).toMatchObject({ game: "pong", mode: "lockstep", scenario: "classic", groups: 1, listed: true });
   expect(tidied({ ...settings, name: "  a  b " }, "x").name).toBe("a b");

@@ -53,7 +53,7 @@ test("the list is followed, also over the next connection", async () => {
   expect(world.newest.last).toMatchObject({ action: "list" });
 });
 
-test("what was asked for when the connection was cut is asked again, with the same key", async () => {
+test("a request that was cut off is repeated with the same key", async () => {
   const { world, gateway } = begun();
   const created = gateway.create({ name: "Ada", settings: SETTINGS, password: "x" });
   await welcome(world);
@@ -70,7 +70,7 @@ test("what was asked for when the connection was cut is asked again, with the sa
   expect(gateway.seen.at).toBe("closed");
 });
 
-test("a host that does not answer is asked again, with the same key, and not for ever", async () => {
+test("a silent host is asked again with the same key, not for ever", async () => {
   const { world, gateway } = begun();
   const created = gateway.create({ name: "Ada", settings: SETTINGS, password: null });
   await welcome(world);
@@ -84,7 +84,7 @@ test("a host that does not answer is asked again, with the same key, and not for
   expect(await created).toEqual({ refused: "unavailable" });
 });
 
-test("an unknown answer is refused, and an aborted request is not repeated", async () => {
+test("unknown answers are refused, aborted requests not repeated", async () => {
   const { world, gateway } = begun();
   const stop = new AbortController();
   const join = { session: "4d", name: "Bob", password: null, seat: null };
@@ -98,7 +98,7 @@ test("an unknown answer is refused, and an aborted request is not repeated", asy
   expect(gateway.seen.at).toBe("closed");
 });
 
-test("a session that nobody wants any more is not asked for: not later, and not once more", async () => {
+test("an aborted request for a session is not repeated", async () => {
   for (const tries of [0, 1]) {
     const { world, gateway } = begun();
     const stop = new AbortController();
@@ -136,7 +136,7 @@ test("an invalid token makes a new guest, or asks to sign in", async () => {
   }
 });
 
-test("a lost gateway is retried less and less often, and at once on request", async () => {
+test("a lost gateway is retried with growing pauses or on request", async () => {
   const { world, gateway } = begun();
   gateway.use();
   for (let failures = 0; failures < 7; failures++) {
@@ -151,7 +151,7 @@ test("a lost gateway is retried less and less often, and at once on request", as
   expect(world.sockets.length).toBe(before + 1);
 });
 
-test("a session is found by its link, or there is none, or nobody can tell", async () => {
+test("a session's link leads to it, to none, or to no answer", async () => {
   const { world, gateway } = begun();
   gateway.use();
   await welcome(world);
@@ -167,7 +167,7 @@ test("a session is found by its link, or there is none, or nobody can tell", asy
   expect(await asked({ refused: "lost" })).toBeNull();
 });
 
-test("a gateway that has just begun is asked again until it can tell that there is no such session", async () => {
+test("a new gateway is asked again before a session is missing", async () => {
   const { world, gateway } = begun();
   gateway.use();
   await welcome(world);

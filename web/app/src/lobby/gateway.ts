@@ -13,7 +13,7 @@ const MOST_TRIES = 3;
 const FIND_TRIES = 8;
 const TRY_AGAIN_MS = 1_000;
 
-/** The ping that is shown is the middle one of so many. */
+/** The ping that is shown is the median of this many. */
 const PINGS = 5;
 
 export interface GatewaySeen {
@@ -34,7 +34,7 @@ export interface GatewayNeeds {
   address(): Promise<string>;
   /** The token of the last time. */
   token: string | null;
-  /** Whether that is only for those who have signed in. */
+  /** Whether players have to sign in. */
   signsIn(): boolean;
   changed(seen: GatewaySeen): void;
 }

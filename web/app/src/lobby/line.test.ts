@@ -39,7 +39,7 @@ test("it pings every two seconds, and measures", () => {
   expect(heard).toContain("rtt 30");
 });
 
-test("five seconds of silence end the line, and pending requests fail", async () => {
+test("five seconds of silence end the line and fail its requests", async () => {
   const { world, heard, line, socket } = opened();
   socket.onopen?.();
   const asked = line.ask("start", {});
@@ -63,7 +63,7 @@ test("a page that slept gives the other side another five seconds", () => {
   expect(heard).toEqual(["opened", "gone true"]);
 });
 
-test("what is no envelope is left alone, and nothing is heard after closing", () => {
+test("invalid envelopes are ignored, and messages after closing", () => {
   const { heard, line, socket } = opened();
   socket.onopen?.();
   for (const data of ["x", "{}", "null", '{"v":1,"kind":"event"}', new ArrayBuffer(1)]) socket.onmessage?.({ data });

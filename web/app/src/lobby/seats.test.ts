@@ -29,7 +29,7 @@ test("a seat waits for a minute after its page was closed", () => {
   expect([seats.of(DEN), seats.all()]).toEqual([null, []]);
 });
 
-test("a page that was ended without a word is gone after a few seconds", () => {
+test("a page that was killed counts as gone after a few seconds", () => {
   const { seats, clock } = browser();
   seats.hold(DEN, "Tuesday", "a");
   clock.ms += 4_999;
@@ -40,7 +40,7 @@ test("a page that was ended without a word is gone after a few seconds", () => {
   expect(seats.of(DEN)).toBe(null);
 });
 
-test("of two tabs the later one has the seat, and the earlier one does not give it up by closing", () => {
+test("closing the earlier of two tabs keeps the seat of the later", () => {
   const { seats } = browser();
   seats.hold(DEN, "Tuesday", "a");
   seats.hold(DEN, "Tuesday", "b");
@@ -50,7 +50,7 @@ test("of two tabs the later one has the seat, and the earlier one does not give 
   expect(seats.of(DEN)?.is_open).toBe(false);
 });
 
-test("a session that was left for good is forgotten, and others are not", () => {
+test("a session that was left is forgotten, others are not", () => {
   const { seats, clock, kept } = browser();
   seats.hold(DEN, "Tuesday", "a");
   clock.ms += 10;

@@ -88,7 +88,7 @@ test("a page that was loaded anew comes back by itself", async () => {
   expect(ada.joins).toEqual([]);
 });
 
-test("a stranger is asked at the door, and what is refused is said there", async () => {
+test("a new player gets the form, with the reason of a refusal", async () => {
   const bob = new Visitor();
   bob.stay.begin("Bob", null);
   expect(bob.seen.state).toEqual({ at: "door", refused: null });
@@ -101,7 +101,7 @@ test("a stranger is asked at the door, and what is refused is said there", async
   await bob.isIn();
 });
 
-test("a member joins without the password, a former member is asked for it", async () => {
+test("a member joins without the password, a former one needs it", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", null);
   await ada.stay.joinAsMember("Ada");
@@ -148,7 +148,7 @@ test("a disconnected member returns with the newest token", async () => {
   }
 });
 
-test("a host that cannot be reached may be elsewhere: the gateway is asked", async () => {
+test("the gateway is asked for a host that cannot be reached", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
@@ -165,7 +165,7 @@ test("a host that cannot be reached may be elsewhere: the gateway is asked", asy
   expect(ada.socket.last).toMatchObject({ action: "arrive", payload: { ticket: "4050" } });
 });
 
-test("after a minute reconnecting stops, until the player tries again", async () => {
+test("reconnecting stops after a minute, until the player retries", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
@@ -203,7 +203,7 @@ test("each last word has its own end", async () => {
   }
 });
 
-test("a kicked member needs the password again, one who is in it elsewhere does not", async () => {
+test("a kicked member needs the password again", async () => {
   const locked = { ...WELCOME, view: { ...VIEW, locked: true } };
   for (const [closing, joins] of [["kicked", 0], ["came_back", 1]] as const) {
     const bob = new Visitor();
@@ -217,7 +217,7 @@ test("a kicked member needs the password again, one who is in it elsewhere does 
   }
 });
 
-test("a host that stops in order is waited for, longer than a minute", async () => {
+test("a host that restarts is waited for longer than a minute", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
@@ -233,7 +233,7 @@ test("a host that stops in order is waited for, longer than a minute", async () 
   await ada.isIn();
 });
 
-test("a session that moves is followed, with its ticket or without one", async () => {
+test("a session that moves is followed with or without a ticket", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
@@ -262,7 +262,7 @@ test("a ticket that ran out is replaced once", async () => {
   expect(ada.seen.state).toEqual({ at: "door", refused: "bad_ticket" });
 });
 
-test("the game's place is told apart from the rest, and forgotten when it is over", async () => {
+test("the game's address is kept until the game is over", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
@@ -292,7 +292,7 @@ test("leaving is sent, and the page does not reconnect", async () => {
   expect(ada.world.sockets.length).toBe(1);
 });
 
-test("a page that is loaded anew while the session moves follows it", async () => {
+test("a page that is reloaded during a move follows the session", async () => {
   for (const ticket of ["77", null]) {
     const ada = new Visitor();
     ada.kept.set(SESSION, KEPT);
@@ -306,7 +306,7 @@ test("a page that is loaded anew while the session moves follows it", async () =
   }
 });
 
-test("a member who is away when a session moves keeps asking for a ticket", async () => {
+test("a member who is away during a move keeps asking for a ticket", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn();
@@ -325,7 +325,7 @@ test("a member who is away when a session moves keeps asking for a ticket", asyn
   await ada.isIn({ ...WELCOME, view: { ...VIEW, session: "58" } });
 });
 
-test("at the door there is nothing to see of the session that one was in", async () => {
+test("a former member sees nothing of the session", async () => {
   const ada = new Visitor();
   ada.stay.begin("Ada", GO);
   await ada.isIn({ ...WELCOME, view: { ...VIEW, locked: true } });
@@ -354,7 +354,7 @@ test("a host that stops for a long time is not asked all the time", async () => 
   expect(ada.world.sockets.length).toBeLessThan(15);
 });
 
-test("a host that browsers let no page connect to is told apart from one that is gone", async () => {
+test("a host that browsers bar differs from one that is gone", async () => {
   const ada = new Visitor("https:");
   ada.stay.begin("Ada", { ...GO, address: "ws://other.example:8081" });
   await ada.world.settle();

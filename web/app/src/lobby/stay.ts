@@ -30,7 +30,7 @@ const SUSPENDED_MS = 10 * 60_000;
 
 const RETRIES_MS = [0, 500, 1_000, 2_000, 3_000, 4_000, 5_000];
 
-/** How often the host itself is tried first; after that the gateway is asked for its address every other time. */
+/** How many times the host itself is tried first; after that the gateway is asked for its address every other time. */
 const HOST_ALONE = 2;
 
 /** How long to wait for the gateway's answer during a reconnect. */

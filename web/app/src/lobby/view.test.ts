@@ -36,7 +36,7 @@ const VIEW: View = {
   people: [person(ADA, "Ada")],
 };
 
-test("every event says how something is now, and hearing it twice does no harm", () => {
+test("events carry new values, so applying one twice is harmless", () => {
   const { settings } = VIEW;
   const events = [
     { person: person(BOB, "Bob", { seat: 1, ready: true }) },
@@ -71,7 +71,7 @@ test("seats are numbered through the groups that take part", () => {
   expect(groupsOf({ ...view, settings: { ...view.settings, groups: 1 } }).length).toBe(1);
 });
 
-test("a game can start when every group with members has one who is ready", () => {
+test("a game can start when every group has a ready member", () => {
   expect(missingToStart(VIEW)).toEqual({ nobody: true });
   const ada = applied(VIEW, { person: person(ADA, "Ada", { seat: 0, ready: true }) });
   expect(missingToStart(ada)).toBeNull();
@@ -86,7 +86,7 @@ test("scores are sorted, and nonsense is none", () => {
   for (const nonsense of [null, "", "x", "null", "{}", '{"scores":1}', '{"scores":[1,null,{}]}']) expect(scoresOf(nonsense)).toEqual([]);
 });
 
-test("the chat tells what happens to people, too, and forgets what is old", () => {
+test("the chat has joins and leaves, and drops old lines", () => {
   const chat = new Chat();
   let view = VIEW;
   const hear = (event: Parameters<typeof applied>[1]) => {

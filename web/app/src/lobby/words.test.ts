@@ -25,7 +25,7 @@ test("every end has a screen of its own, with a way out", () => {
   for (const { ways } of screens) expect(ways).toContain("lobby");
 });
 
-test("a wrong password is asked about again at the door; what cannot be helped is not", () => {
+test("a wrong password can be typed again, other refusals are final", () => {
   for (const code of ["not_found", "too_many_guesses", "too_fast", "busy", "bad_ticket"]) expect(closedDoor(code)).toBeNull();
   for (const code of ["full", "banned", "over", "quarantined", "stopping", "unavailable", "lost"]) expect(closedDoor(code)?.name).toBe(code);
   expect(closedDoor("lost")?.ways).toContain("try");

@@ -4,7 +4,7 @@ import { browser } from "./world";
 
 afterEach(() => void vi.unstubAllGlobals());
 
-test("an address that the browser refuses is a host that cannot be reached", async () => {
+test("an address that the browser refuses is unreachable", async () => {
   vi.stubGlobal("WebSocket", class {
     constructor() {
       throw new DOMException("insecure", "SecurityError");

@@ -24,7 +24,7 @@ const figures = (room: Partial<RoomFigures> = {}, loss_percent = 0) =>
     room: RoomFigures;
   };
 
-/** What is said of a room that was as told some seconds ago, and is now. */
+/** The verdict on a room from figures of some seconds ago and of now. */
 const said = (before: ReturnType<typeof figures>, now: ReturnType<typeof figures>) => {
   const history = new History();
   [before, before, now].forEach((diagnostics, i) => history.add(diagnostics, i * 1_000));

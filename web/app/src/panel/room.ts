@@ -3,7 +3,7 @@
 import type { Diagnostics, Level, Reading, RoomFigures } from "../worker/messages";
 import type { History } from "./history";
 
-/** Figures that only grow are looked at over so many seconds. */
+/** Counts that only grow are measured over this many seconds. */
 const RECENTLY_S = 3;
 
 /** An update has at most so many bytes. */

@@ -1,4 +1,4 @@
-// What flashes when something happens, and fades. The shapes say where the ball is; the events only what it did.
+// Visual effects of events that flash and fade. The shapes have the ball's position, the events only its action.
 
 import type { Point } from "../game/canvas";
 import type { Motion, Picture, Shape } from "../game/motion";

@@ -13,7 +13,7 @@ test("on a wide screen the court lies as it is and fits", () => {
   expect(lens.box.y + lens.box.h).toBeLessThanOrEqual(700 - 12 + 0.01);
 });
 
-test("on a phone the own wall of a wide court is below, whichever it is", () => {
+test("on a phone the own wall of a wide court is always below", () => {
   for (const own of ["left", "right"] as const) {
     const lens = lensFor(PHONE, WIDE, own);
     expect(wallOnScreen(lens, own)).toBe("bottom");

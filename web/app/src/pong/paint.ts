@@ -71,7 +71,7 @@ function paintCourt(to: CanvasRenderingContext2D, colours: Colours, lens: Lens):
   to.setLineDash([4 * lens.scale, 6 * lens.scale]);
   to.beginPath();
   if (Math.abs(w - h) < 1) {
-    // Everybody plays everybody: there is a middle, but no line between two sides.
+    // With more than two players there is a middle, but no line between two sides.
     to.arc(x + w / 2, y + h / 2, 20 * lens.scale, 0, 2 * Math.PI);
   } else if (w > h) {
     to.moveTo(x + w / 2, y);

@@ -10,7 +10,7 @@ export function label(seat: SeatHud): string {
   return seat.driver === "bot" ? "Bot" : "Free seat";
 }
 
-/** What the game waits for; empty while the ball is in play. Whether another game follows one that is played once is decided elsewhere. */
+/** What the game waits for; empty while the ball is in play. In `once` games, a rematch is decided elsewhere. */
 export function promptOf(hud: PongHud, touch: boolean): string {
   const press = touch ? "Tap" : "Press space";
   const own = hud.seats.find(({ you }) => you);
@@ -41,7 +41,7 @@ function withBots(hud: PongHud): string {
   return bots === 0 ? "" : bots === 1 ? " with a bot" : " with bots";
 }
 
-/** Who won, while the game is over. */
+/** The text about the winner, while the game is over. */
 export function resultOf(hud: PongHud): string {
   if (hud.phase !== "over") return "";
   const winner = hud.seats.find(({ seat }) => seat === hud.winner);

@@ -60,7 +60,7 @@ export class Visit {
     return seat.is_open ? "elsewhere" : "left";
   }
 
-  /** Comes in from a link or a button. A member is let in without the password. */
+  /** Joins by a link or a button. A member needs no password. */
   come(): void {
     const name = cleanPlayerName(settings.name);
     if (this.membership() === "none") void this.stay.join(name, null);

@@ -25,7 +25,7 @@ export function awayText({ suspended }: Away, has_seat: boolean): { title: strin
 /** While a member joins again, at another host. */
 export const ON_THE_WAY = { title: "On the way.", text: "The session goes on elsewhere. This page goes there by itself." };
 
-/** The same over a game; nothing while one is in. */
+/** The same over a game; nothing while connected. */
 export function noticeOf(state: State, has_seat: boolean, now_ms: number): Notice | null {
   if (state.at === "away") return awayNotice(state, has_seat, now_ms);
   if (state.at !== "entering") return null;
@@ -61,7 +61,7 @@ export function startText(view: View): string {
   return view.settings.groups === 1 ? "Nobody is ready yet." : `Nobody is ready in ${listed(names)} yet.`;
 }
 
-/** What one should do next, in the lobby. */
+/** The next step for the player, in the lobby phase. */
 export function nextText(view: View, you: Person | null): string {
   const is_creator = view.creator === you?.player;
   if (!you || you.seat === null) return "Choose a seat.";
@@ -71,7 +71,7 @@ export function nextText(view: View, you: Person | null): string {
   return startText(view) || `Ready. ${creator ? "Waiting for the start." : "Waiting for a player to run this session."}`;
 }
 
-/** Who has won, in a line. */
+/** The winners, in a line. */
 export function winnersText(view: View, you: Person | null, nameOf: (seat: number) => string): string {
   const winners = scoresOf(view.results).filter(({ won }) => won);
   if (winners.length === 0) return "The game is over";

@@ -29,7 +29,7 @@ export class Keeper {
     return this.last;
   }
 
-  /** Keeps a last one. */
+  /** Stores a last copy. */
   end(): void {
     if (this.timer === undefined) return;
     clearInterval(this.timer);
@@ -42,7 +42,7 @@ export class Keeper {
     try {
       this.keep().catch(() => undefined);
     } catch {
-      // The client has ended in a crash, which is told elsewhere.
+      // The client has crashed, which is reported elsewhere.
     }
   }
 }

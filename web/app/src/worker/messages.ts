@@ -19,7 +19,7 @@ export interface JoinOptions {
   listed: boolean;
   /** Which of the game's scenarios it is, if it has to be begun; none: it goes on without an end of its own. */
   scenario: string | null;
-  /** What its randomness comes from then; none: another one each time. */
+  /** The seed of a new session; none: a random one. */
   seed: number | null;
   watch: boolean;
   /** The pass of a lobby session, in hex. Its host decides about everything else. */

@@ -19,7 +19,7 @@ const POLL = {
   who: 10,
 } as const;
 
-/** More ticks than this at once are not shown one by one: the page was away, or is catching up. */
+/** More ticks than this at once are not shown one by one: the page was suspended, or is catching up. */
 const MOST_TICKS_AT_ONCE = 4;
 
 export type Post = (message: FromWorker, transfer?: Transferable[]) => void;

@@ -50,7 +50,7 @@ class WebTransportCarrier implements Carrier {
   }
 
   datagram(bytes: Bytes): void {
-    // Nobody waits for a datagram; what fails here also ends the session, which reports it.
+    // A failed datagram is not reported here: the failure also ends the WebTransport session, which reports it.
     this.datagrams?.write(bytes).catch(() => {});
   }
 
@@ -165,7 +165,7 @@ function datagramWriter(transport: WebTransport): WritableStreamDefaultWriter {
     createWritable?: () => WritableStream;
   };
   datagrams.outgoingMaxAge = STALE_DATAGRAM_MS;
-  // Browsers are moving from the one to the other.
+  // Browsers are migrating from one name to the other.
   const writable = datagrams.writable ?? datagrams.createWritable?.();
   const writer = writable.getWriter();
   writer.closed.catch(() => {});

@@ -105,7 +105,7 @@ function join({ options, doors, token, claim, bring }: Extract<ToWorker, { kind:
   // The host of a session that people gathered in keeps it.
   if (options.mode === "lockstep" && !pass) keeper = new Keeper(() => client.copy(Date.now()), save_info);
   if (pass) told = doors;
-  // The first dial uses what the page has just read; after that the server may be another one.
+  // The first dial uses the addresses that the page has just read; after that the server may have changed.
   let known: Doors | undefined = doors;
   const current = async (): Promise<Doors> => {
     if (told) return told;
