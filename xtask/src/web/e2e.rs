@@ -49,6 +49,11 @@ const FAILED_BY_CHANCE: &[Story] = &[
         file: "watching",
         name: "who watches moves the view with keys, mouse and fingers, and follows a player",
     },
+    // The home page's first list was older than the lobby's.
+    Story {
+        file: "edges",
+        name: "a seat waits for a minute and never for longer, and a game that everybody has left is said to be deserted",
+    },
     // The other page's game was disturbed by a busy machine.
     Story {
         file: "timed/hidden",
