@@ -49,6 +49,11 @@ const FAILED_BY_CHANCE: &[Story] = &[
         file: "watching",
         name: "who watches moves the view with keys, mouse and fingers, and follows a player",
     },
+    // A point on screen was a prediction that a late input took back.
+    Story {
+        file: "play",
+        name: "a tab that is loaded anew, or left and come back to, has its own seat and score; a copy of it has another seat",
+    },
     // The home page's first list was older than the lobby's.
     Story {
         file: "edges",
