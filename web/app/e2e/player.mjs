@@ -70,12 +70,20 @@ export class Player {
     return this.page.locator(`[data-notice="${name}"]`).waitFor(options);
   }
 
-  /** Presses the button that begins and serves, and otherwise lets balls pass, until a player has scored. */
+  /**
+   * Presses the button that begins and serves, and otherwise lets balls pass, until a point is made and confirmed: the state on screen
+   * is a prediction, which a late input changes.
+   */
   async pressUntilScored(before = 0) {
+    let shownAt = null;
     return until(`a point is made in ${this.name}'s game`, async () => {
-      const { hud } = await this.look();
+      const { hud, tick, diagnostics } = await this.look();
       if (!hud) return false;
-      if (points(hud) > before) return hud;
+      if (points(hud) > before) {
+        shownAt ??= tick;
+        return diagnostics.confirmed >= shownAt && hud;
+      }
+      shownAt = null;
       if (hud.phase === "waiting" || hud.phase === "serving") await this.page.keyboard.press("Space");
       return false;
     });

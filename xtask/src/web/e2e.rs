@@ -49,7 +49,17 @@ const FAILED_BY_CHANCE: &[Story] = &[
         file: "watching",
         name: "who watches moves the view with keys, mouse and fingers, and follows a player",
     },
-    // A busy machine disturbed the other page's game.
+    // A point on screen was a prediction that a late input took back.
+    Story {
+        file: "play",
+        name: "a tab that is loaded anew, or left and come back to, has its own seat and score; a copy of it has another seat",
+    },
+    // The home page's first list was older than the lobby's.
+    Story {
+        file: "edges",
+        name: "a seat waits for a minute and never for longer, and a game that everybody has left is said to be deserted",
+    },
+    // The other page's game was disturbed by a busy machine.
     Story {
         file: "timed/hidden",
         name: "a page that was hidden and frozen for 30 s catches up, and the other's game is not disturbed",

@@ -14,11 +14,15 @@ use crate::web::Up;
 /// far more often by the tests of `store`.
 const KILLS: u64 = 6;
 
+/// After this many snapshots everything in sight has been sent: the first ones have room for a part of it.
+const ALL_TOLD: u32 = 15;
+
 /// A script's own state and the structures it has seen, by tick.
 #[derive(Default)]
 struct Seen {
     token: Option<String>,
     saved: u64,
+    snapshots: u32,
     at: BTreeMap<u64, Value>,
     /// When each structure was seen first.
     structures: BTreeMap<String, u64>,
@@ -31,6 +35,7 @@ impl Seen {
             Some("saved") => self.saved = message["tick"].as_u64().unwrap(),
             Some("snapshot") => {
                 let tick = message["tick"].as_u64().unwrap();
+                self.snapshots += 1;
                 if let Some(at) = message["own"].get("at") {
                     self.at.insert(tick, at.clone());
                 }
@@ -70,12 +75,17 @@ async fn play(up: &Up, rng: &mut Rng, seen: &mut Seen) {
     assert_eq!(ada.hear_kind("welcome").await["seat"], 0);
     let before = std::mem::take(seen);
     let (mut seq, mut longer) = (0, rng.below(20));
-    while seen.token.is_none() || seen.saved == 0 || longer > 0 {
+    while seen.token.is_none() || seen.saved == 0 || longer > 0 || seen.snapshots <= ALL_TOLD {
         let (message, _) = ada.hear().await.unwrap();
         seen.take(&message);
         if message["kind"] == "snapshot" {
-            if seen.at.len() == 1 {
+            if seen.snapshots < ALL_TOLD {
+                continue;
+            }
+            if seen.snapshots == ALL_TOLD {
                 check(&before, seen);
+                // From now on something happens that can be lost.
+                seen.saved = 0;
             }
             longer = longer.saturating_sub(u64::from(seen.saved > 0));
             seq += 1;
@@ -101,8 +111,10 @@ fn check(before: &Seen, now: &Seen) {
         })
     };
     let since = before.saved.saturating_sub(3);
+    // It is told where they are when that has changed.
+    let then = before.at.range(..since).next_back();
     assert!(
-        before.at.range(since..).any(|(_, known)| near(known)),
+        then.into_iter().chain(before.at.range(since..)).any(|(_, known)| near(known)),
         "{at} was not taken since {since}: {:?}",
         before.at.range(since..).collect::<Vec<_>>()
     );
