@@ -24,7 +24,7 @@ UNIT = 256
 ROUND = ["up", "up right", "right", "right down", "down", "down left", "left", "left up"]
 TICKS_EACH = 10
 
-# Whoever says nothing for 30 seconds is taken for dead.
+# A connection that is silent for 30 seconds is closed.
 PING_EVERY_S = 5
 
 

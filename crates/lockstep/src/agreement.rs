@@ -220,7 +220,7 @@ impl Agreement {
     fn longest_with(&self, odd: Member, tick: Tick, agreed: StateHash) -> Option<Member> {
         let holders = self.checks.holders(tick).into_iter().rev().filter(|member| *member != odd);
         let longest = holders.max_by_key(|member| self.checks.last_common([*member, odd], tick));
-        longest.or_else(|| self.checks.somebody_with(tick, agreed))
+        longest.or_else(|| self.checks.member_with(tick, agreed))
     }
 
     fn begin_inquiry(

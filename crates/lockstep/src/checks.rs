@@ -88,7 +88,7 @@ impl Checks {
     }
 
     /// A player who answered the check of this tick with this hash.
-    pub fn somebody_with(&self, tick: Tick, hash: StateHash) -> Option<Member> {
+    pub fn member_with(&self, tick: Tick, hash: StateHash) -> Option<Member> {
         let check = self.open.iter().find(|check| check.tick == tick)?;
         let same = check.votes.iter().find(|vote| vote.counts && vote.hash == hash);
         same.map(|vote| vote.member)

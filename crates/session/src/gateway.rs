@@ -1,5 +1,6 @@
 //! A gateway: lists sessions to clients and sends clients to hosts. It decides nothing about a session, and its memory
-//! is disposable: after a crash it hears of every session from the hosts. [`Gateway`] ↔ [`Host`](crate::host::Host).
+//! is disposable: after a crash it hears of every session from the hosts. [`Gateway`] ↔ [`Host`](crate::host::Host). A client
+//! that it sends to a host is taken in there by `session/joining.rs`.
 //!
 //! After each [`Gateway::handle`], the driver calls [`Gateway::poll_output`] until it returns [`Output::WakeAt`].
 

@@ -6,7 +6,7 @@
 //!           └──────┘ ─▶ Closed, WakeAt
 //! ```
 //! After each `handle` or `send`, call [`Link::poll_output`] until it returns [`Output::WakeAt`] (or `Done`), and call
-//! [`Link::handle`] at that time with [`Input::Timeout`].
+//! [`Link::handle`] at that time with [`Input::Timeout`]. `hub.rs` of the crate `transport` is the driver.
 
 use alloc::string::String;
 use alloc::vec::Vec;

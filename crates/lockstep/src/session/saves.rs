@@ -163,13 +163,13 @@ impl Session {
                 self.saves.keeper_asked = true;
                 out.push_bare(Output::WantSave(self.id, look.reached));
             } else {
-                self.ask_somebody(now, out);
+                self.ask_a_peer(now, out);
             }
         }
     }
 
     /// Asks the next peer with the agreed state; the driver for a replay if there is none.
-    fn ask_somebody(&mut self, now: Time, out: &mut Out) {
+    fn ask_a_peer(&mut self, now: Time, out: &mut Out) {
         let (agreed, closed) = (self.agreement.agreed(), self.history.last());
         let mut holders = self.agreement.holders(agreed);
         holders.retain(|member| self.members.contains_key(member) && !self.saves.tried.contains(member));
@@ -198,7 +198,7 @@ impl Session {
     fn pass_over(&mut self, now: Time, member: Member, out: &mut Out) {
         self.saves.gathering = None;
         self.saves.tried.push(member);
-        self.ask_somebody(now, out);
+        self.ask_a_peer(now, out);
     }
 
     /// Handles a peer's message about saves, its own or the relay's.
@@ -223,7 +223,7 @@ impl Session {
             Step::On => self.run_gathering(now, out),
             Step::Missing if !self.saves.ahead => {
                 self.saves.ahead = true;
-                self.ask_somebody(now, out);
+                self.ask_a_peer(now, out);
             }
             Step::Missing | Step::PassOver => self.pass_over(now, member, out),
             Step::Complete(state) => {
@@ -264,7 +264,7 @@ impl Session {
         match state.filter(|state| is_new && is_right(state)) {
             Some(state) => self.take_save(now, tick, state, out),
             // The driver does not know the game.
-            None if was_asked && self.saves.gathering.is_none() => self.ask_somebody(now, out),
+            None if was_asked && self.saves.gathering.is_none() => self.ask_a_peer(now, out),
             None => {}
         }
     }

@@ -1,4 +1,5 @@
-//! The members of sessions: their connections, and the messages to them.
+//! The members of sessions: their connections, and the messages to them. The pass that a member is given is read by
+//! `admit` of the host's side.
 
 use sametick_session::host::Input;
 use sametick_session::id::{SessionId, player};

@@ -1,4 +1,4 @@
-//! Joining, leaving and resuming.
+//! Joining, leaving and resuming. A ticket goes back to the gateway that asked for it, which sends its client here.
 
 use alloc::vec::Vec;
 

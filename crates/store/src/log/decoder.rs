@@ -1,4 +1,4 @@
-//! The pure half of a reader: turns payloads of frames into records.
+//! The pure half of a reader: turns payloads of frames into records, for replay and other tools.
 
 use std::mem;
 
