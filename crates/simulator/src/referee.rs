@@ -327,8 +327,7 @@ impl<G: Playable> Referee<G> {
         if let Some(sitting) = self.sittings.iter_mut().rfind(|it| it.seat == seat) {
             sitting.member = Some(member);
         }
-        // A restarted relay cannot always tell who had which seat long ago, and accepts claims whose welcome was lost
-        // since.
+        // A restarted relay cannot always tell who had which seat, and accepts claims whose welcome was lost since.
         let is_earlier = before.is_some_and(|before| before < self.first);
         if taken_from.is_some() && own.is_none() && !is_earlier {
             return wrong("is given a seat that it did not claim");
