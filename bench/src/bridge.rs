@@ -148,7 +148,7 @@ impl Hosted for Bridge {
 
     fn predict(_: &mut Orders, _: &Helm, _: &Scene) {}
 
-    fn apart(_: &Orders, _: &Orders) -> PredictionError {
+    fn prediction_error(_: &Orders, _: &Orders) -> PredictionError {
         PredictionError::default()
     }
 

@@ -178,7 +178,7 @@ impl World {
             4 => (Channel::Control, to_bytes(&ToPeer::Refused { why: "full".into() })),
             5 => {
                 let players = vec![Seated { seat: Seat(argument.into()), name: "ada".into() }];
-                (Channel::Control, to_bytes(&ToPeer::Roster { players, watchers: 9 }))
+                (Channel::Control, to_bytes(&ToPeer::Roster { players, spectators: 9 }))
             }
             6 => (Channel::Control, to_bytes(&ToPeer::GiveState { tick })),
             _ => {

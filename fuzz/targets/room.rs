@@ -13,7 +13,7 @@ use sametick_room::HostConfig;
 use sametick_room::host::{self, Host, KnownPlayer};
 use sametick_room::view::{self, JoinAs, View};
 use sametick_sim::record::Leaving;
-use sametick_sim::{Seat, Time, Whose};
+use sametick_sim::{Owner, Seat, Time};
 use sametick_wire::identity::PlayerId;
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
@@ -101,7 +101,7 @@ impl World {
             // A database returns arbitrary rows.
             3 if argument & 16 != 0 => {
                 let ((part, after), seat) = (part(rest), Seat(u16::from(argument & 3)));
-                let whose = if argument & 8 == 0 { Whose::Player(seat) } else { Whose::Character(seat) };
+                let whose = if argument & 8 == 0 { Owner::Player(seat) } else { Owner::Character(seat) };
                 self.host.handle(self.now, host::Input::Bring(whose, part));
                 return after;
             }

@@ -294,7 +294,7 @@ pub enum ToPeer {
         #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
         players: Vec<Seated>,
         /// The number of spectators.
-        watchers: u16,
+        spectators: u16,
     },
     /// Answer with `Offer` how long the state after this tick is, once the tick is confirmed.
     GiveSave {

@@ -227,7 +227,7 @@ impl<G: Game> Peer<G> {
     }
 
     /// The number of spectators.
-    pub fn watchers(&self) -> u16 {
+    pub fn spectators(&self) -> u16 {
         self.roster.1
     }
 
@@ -375,8 +375,8 @@ impl<G: Game> Peer<G> {
             _ if !self.status.takes_part() => {
                 Err(Malformed::Forbidden("the first message of a relay is Welcome or Refused"))
             }
-            (ToPeer::Roster { players, watchers }, _) => {
-                self.roster = (players, watchers);
+            (ToPeer::Roster { players, spectators }, _) => {
+                self.roster = (players, spectators);
                 Ok(())
             }
             (

@@ -312,7 +312,7 @@ fn every_member_gets_the_roster() {
     let mut den = Den::new(1);
     let names = |came: &Came, member: u64| -> Vec<String> {
         let roster = came.messages.iter().rev().find_map(|(to, message)| match message {
-            ToPeer::Roster { players, watchers: 0 } if *to == Member(member) => Some(players.clone()),
+            ToPeer::Roster { players, spectators: 0 } if *to == Member(member) => Some(players.clone()),
             _ => None,
         });
         roster.unwrap().into_iter().map(|seated| format!("{} {}", seated.seat.0, seated.name)).collect()

@@ -143,7 +143,7 @@ fn messages_to_a_peer() {
         ("GiveTicks", ToPeer::GiveTicks { from: Tick(301) }),
         (
             "Roster",
-            ToPeer::Roster { players: vec![Seated { seat: Seat(1), name: "ada".into() }], watchers: 2 },
+            ToPeer::Roster { players: vec![Seated { seat: Seat(1), name: "ada".into() }], spectators: 2 },
         ),
         ("Refused", ToPeer::Refused { why: "the session is full".into() }),
         ("Ticks", ToPeer::Ticks { first, ticks, table, bytes: coded_ticks().1 }),

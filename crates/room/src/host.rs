@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::replica::{Events, Hosted, Kind, ViewId};
-use sametick_sim::{Inputs, Seat, StateHash, Tick, Time, Whose};
+use sametick_sim::{Inputs, Owner, Seat, StateHash, Tick, Time};
 use sametick_wire::claims::{Claim, Claims, HOLD_US};
 use sametick_wire::control;
 use sametick_wire::identity::PlayerId;
@@ -40,7 +40,7 @@ use choice::Cadence;
 use crew::Crew;
 use gathering::Arrived;
 use grid::Grid;
-pub use joining::{CAME_BACK, MAX_WATCHERS, NOT_RESUMED, ROOM_IS_FULL};
+pub use joining::{CAME_BACK, MAX_SPECTATORS, NOT_RESUMED, ROOM_IS_FULL};
 use keeping::Keeping;
 pub use keeping::{Keepable, KnownPlayer};
 use scenery::Scenery;
@@ -98,7 +98,7 @@ pub enum Input<'a> {
     /// The identity of a member that has not joined yet, and the saved state of that player.
     KnownPlayer(Member, KnownPlayer<'a>),
     /// Saved state enters the game. The parts of the place come in the order of their numbers, before the first tick.
-    Bring(Whose, &'a [u8]),
+    Bring(Owner, &'a [u8]),
     /// The member's state is to be saved now.
     Keep(Member),
     /// A seat is reserved for a player for this many microseconds: the player was there before this host started.

@@ -53,7 +53,7 @@ fn fields(facts: &Facts, report: &Report, games: &Games) -> Vec<Difference> {
 fn state_files(report: &Report) -> [String; 2] {
     let name = |witness: &Witness| match witness.seat {
         Some(seat) => format!("seat{}", seat.0),
-        None => format!("watcher{}", witness.member.0),
+        None => format!("spectator{}", witness.member.0),
     };
     let [one, other] = &report.witnesses;
     [one, other]

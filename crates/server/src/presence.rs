@@ -46,7 +46,8 @@ pub struct ShownSession {
     seconds: u32,
     seats: u16,
     players: Vec<ShownPlayer>,
-    watchers: usize,
+    #[serde(rename = "watchers")]
+    spectators: usize,
 }
 
 /// Where the state is computed.
@@ -165,12 +166,12 @@ fn see<'a>(
     tick: Tick,
     who: impl Iterator<Item = (Option<Seat>, &'a str)>,
 ) -> SeenSession {
-    let mut watchers = 0;
+    let mut spectators = 0;
     let mut players = Vec::new();
     for (seat, name) in who {
         match seat {
             Some(seat) => players.push(ShownPlayer { seat: seat.0, name: name.into() }),
-            None => watchers += 1,
+            None => spectators += 1,
         }
     }
     players.sort_by_key(|player| player.seat);
@@ -187,7 +188,7 @@ fn see<'a>(
             seconds: tick.0 / rate.max(1),
             seats: facts.seats,
             players,
-            watchers,
+            spectators,
         },
     }
 }

@@ -44,14 +44,14 @@ struct Parts<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Restored<B> {
     /// The owner.
-    pub whose: Whose,
+    pub owner: Owner,
     /// The bytes.
     pub bytes: B,
 }
 
 /// The owner of saved state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
-pub enum Whose {
+pub enum Owner {
     /// The place: structures of the room.
     Place,
     /// A player: the state from when the player last left.
@@ -60,21 +60,21 @@ pub enum Whose {
     Character(Seat),
 }
 
-impl Whose {
+impl Owner {
     /// The seat of the owner, if it has one.
     pub const fn seat(self) -> Option<Seat> {
         match self {
-            Whose::Place => None,
-            Whose::Player(seat) | Whose::Character(seat) => Some(seat),
+            Owner::Place => None,
+            Owner::Player(seat) | Owner::Character(seat) => Some(seat),
         }
     }
 
     /// The name in exports and reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Whose::Place => "place",
-            Whose::Player(_) => "player",
-            Whose::Character(_) => "character",
+            Owner::Place => "place",
+            Owner::Player(_) => "player",
+            Owner::Character(_) => "character",
         }
     }
 }
@@ -128,13 +128,13 @@ impl<I> Inputs<I> {
     }
 
     /// Adds saved state, loaded before all actions of this tick.
-    pub fn bring(&mut self, whose: Whose, bytes: Vec<u8>) {
-        self.brought.push(Restored { whose, bytes });
+    pub fn bring(&mut self, owner: Owner, bytes: Vec<u8>) {
+        self.brought.push(Restored { owner, bytes });
     }
 
     /// The saved state that is loaded, in order.
     pub fn brought(&self) -> impl Iterator<Item = Restored<&[u8]>> {
-        self.brought.iter().map(|Restored { whose, bytes }| Restored { whose: *whose, bytes: &bytes[..] })
+        self.brought.iter().map(|Restored { owner, bytes }| Restored { owner: *owner, bytes: &bytes[..] })
     }
 
     /// Sets the seat's input.

@@ -28,7 +28,7 @@ pub use canon::{from_canonical, to_canonical};
 pub use game::{Game, description_of, schema_hash_of};
 pub use hash::StateHash;
 pub use id::{BuildId, SchemaHash};
-pub use inputs::{Inputs, OutOfOrder, Restored, Row, Whose};
+pub use inputs::{Inputs, OutOfOrder, Owner, Restored, Row};
 pub use maths::{Fixed, Quat, Vec2, Vec3};
 pub use rng::Rng;
 pub use time::{Seat, Tick, TickRate, Time};

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Inputs, Restored, Row, Seat, StateHash, Tick, Whose, from_canonical};
+use crate::{Inputs, Owner, Restored, Row, Seat, StateHash, Tick, from_canonical};
 
 /// One thing that happened in a session.
 ///
@@ -153,7 +153,7 @@ pub struct TickInputs {
     rows: Vec<Stored>,
     bytes: Vec<u8>,
     /// The owner of each piece of loaded state, and its end in `gifts`.
-    brought: Vec<(Whose, u32)>,
+    brought: Vec<(Owner, u32)>,
     gifts: Vec<u8>,
 }
 
@@ -198,25 +198,25 @@ impl TickInputs {
     ///
     /// # Panics
     /// If the total reaches 4 GiB.
-    pub fn bring(&mut self, whose: Whose, bytes: &[u8]) {
+    pub fn bring(&mut self, owner: Owner, bytes: &[u8]) {
         self.gifts.extend_from_slice(bytes);
-        self.brought.push((whose, u32::try_from(self.gifts.len()).expect("what is brought is small")));
+        self.brought.push((owner, u32::try_from(self.gifts.len()).expect("what is brought is small")));
     }
 
     /// The saved state that is loaded, in order.
     pub fn brought(&self) -> impl Iterator<Item = Restored<&[u8]>> {
         let mut start = 0;
-        self.brought.iter().map(move |(whose, end)| {
+        self.brought.iter().map(move |(owner, end)| {
             let bytes = &self.gifts[start..*end as usize];
             start = *end as usize;
-            Restored { whose: *whose, bytes }
+            Restored { owner: *owner, bytes }
         })
     }
 
     /// Decodes the inputs of a step, see [`decode_inputs`].
     pub fn decode<I: DeserializeOwned>(&self, inputs: &mut Inputs<I>) {
         decode_inputs(self.iter(), inputs);
-        self.brought().for_each(|Restored { whose, bytes }| inputs.bring(whose, bytes.to_vec()));
+        self.brought().for_each(|Restored { owner, bytes }| inputs.bring(owner, bytes.to_vec()));
     }
 
     /// Adds a row.
@@ -310,10 +310,10 @@ mod tests {
             ],
         );
         let mut inputs: Inputs<u32> = Inputs::new();
-        tick.bring(Whose::Player(Seat(2)), b"kept");
+        tick.bring(Owner::Player(Seat(2)), b"kept");
         tick.decode(&mut inputs);
         let seen: Vec<_> = inputs.iter().map(|row| (row.seat.0, row.joined, row.left, row.input)).collect();
         assert_eq!(seen, [(0, true, false, Some(300)), (1, false, true, None), (2, false, false, None)]);
-        assert!(inputs.brought().eq([Restored { whose: Whose::Player(Seat(2)), bytes: &b"kept"[..] }]));
+        assert!(inputs.brought().eq([Restored { owner: Owner::Player(Seat(2)), bytes: &b"kept"[..] }]));
     }
 }

@@ -59,7 +59,7 @@ enum Later {
     Opened(Key),
     Refused(Key, Ended),
     Gone(Key, Gone),
-    RawEvent(Key, RawEvent),
+    Raw(Key, RawEvent),
 }
 
 /// Takes the server's answer. The link opens at once, since its first bytes may follow directly; the application is
@@ -249,7 +249,7 @@ impl Hub {
                     later.push(on_answer(links, key(link), carrier, bytes));
                 }
                 (Arrival::Gone { link, why }, _) => later.push(Later::Gone(key(link), why)),
-                (Arrival::Raw { link, event }, _) => later.push(Later::RawEvent(key(link), event)),
+                (Arrival::Raw { link, event }, _) => later.push(Later::Raw(key(link), event)),
             });
             if let Poll::Ready(result) = polled {
                 result?;
@@ -320,7 +320,7 @@ impl Hub {
                     app.handle(now, &mut self.links, Event::Ended(key, &ended, None));
                 }
                 Later::Gone(key, why) => self.on_gone(now, key, why, app),
-                Later::RawEvent(key, event) => self.on_raw(now, key, event, app),
+                Later::Raw(key, event) => self.on_raw(now, key, event, app),
             }
         }
         loop {

@@ -50,7 +50,7 @@ async fn carry(mut inbox: Inbox, to: &Reporter, link: LinkId) {
             Command::Answer { bytes, .. } => Event::Answer { link, bytes },
             Command::Datagram(bytes) => Event::Datagram { link, bytes },
             Command::Stream(lane, bytes) => Event::Stream { link, lane, bytes },
-            Command::Say(words) => Event::RawEvent { link, event: RawEvent::Said(words), outbox: None },
+            Command::Say(words) => Event::Raw { link, event: RawEvent::Said(words), outbox: None },
             Command::Joined => continue,
         });
         if !open.await {

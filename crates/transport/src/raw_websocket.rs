@@ -42,7 +42,7 @@ pub(crate) async fn serve_talk<S: Io>(
     let (outbox, mut inbox) = reporter.connection();
     let link = reporter.new_link();
     let event = RawEvent::Began { from, target };
-    reporter.report(Event::RawEvent { link, event, outbox: Some(outbox) }).await.then_some(())?;
+    reporter.report(Event::Raw { link, event, outbox: Some(outbox) }).await.then_some(())?;
     let mut reading = Running::spawn(read(link, reader, reporter.clone()));
     let end = inbox.end();
     let why = tokio::select! {
@@ -68,7 +68,7 @@ async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
             Err(_) => break Gone::Limit("nothing came for too long"),
         };
         if let Some(event) = event {
-            let is_heard = reporter.report(Event::RawEvent { link, event, outbox: None }).await;
+            let is_heard = reporter.report(Event::Raw { link, event, outbox: None }).await;
             if !is_heard || !more {
                 return;
             }

@@ -70,7 +70,7 @@ pub(crate) enum Event {
         extra: LinkId,
     },
     /// The outbox comes with its first event.
-    RawEvent {
+    Raw {
         link: LinkId,
         event: RawEvent,
         outbox: Option<Outbox>,
@@ -339,7 +339,7 @@ impl<T> TaskEndpoint<T> {
                 self.ending.remove(&link);
                 sink(Arrival::Gone { link, why });
             }
-            Event::RawEvent { link, event, outbox } => {
+            Event::Raw { link, event, outbox } => {
                 self.links.extend(outbox.map(|outbox| (link, outbox.into())));
                 sink(Arrival::Raw { link, event });
             }

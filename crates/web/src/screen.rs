@@ -94,7 +94,7 @@ pub struct Place {
     /// The progress of catching up, from 0 to 1.
     pub progress: f32,
     /// The number of spectators.
-    pub watchers: u16,
+    pub spectators: u16,
     /// The speed of the session in percent of its rate: less than 100 if the server is overloaded.
     pub pace: u8,
 }
@@ -235,7 +235,7 @@ impl<G: Pictured> OnScreen for Peer<G> {
 
     fn place(&self) -> Place {
         let seat = self.seat().map(|seat| seat.0);
-        Place { seat, progress: self.progress(), watchers: self.watchers(), pace: 100 }
+        Place { seat, progress: self.progress(), spectators: self.spectators(), pace: 100 }
     }
 
     fn figures(&self) -> Option<Figures> {

@@ -18,7 +18,7 @@ pub struct PageStatus {
     /// In percent, so that it does not change with every tick.
     progress: u8,
     ticks_per_second: u32,
-    watchers: u16,
+    spectators: u16,
     pace: u8,
     restarts: u32,
     brought: Option<PageBrought>,
@@ -92,7 +92,7 @@ impl PageStatus {
             Status::Left => "left",
         };
         let Around { route, attempt, place, ticks_per_second, restarts, brought } = around;
-        let Place { seat, progress, watchers, pace } = place;
+        let Place { seat, progress, spectators, pace } = place;
         let progress = (progress * 100.0) as u8;
         PageStatus {
             state,
@@ -104,7 +104,7 @@ impl PageStatus {
             seat,
             progress,
             ticks_per_second,
-            watchers,
+            spectators,
             pace,
             restarts,
             brought: brought.map(PageBrought::new),

@@ -112,7 +112,7 @@ impl Hosted for Catch {
         own.walks = *input != Input::default();
     }
 
-    fn apart(predicted: &Me, right: &Me) -> PredictionError {
+    fn prediction_error(predicted: &Me, right: &Me) -> PredictionError {
         let [x, y] = [0, 1].map(|axis| predicted.at[axis].abs_diff(right.at[axis]) as f32);
         let distance = maths::sqrt(x * x + y * y);
         let per_second = (SPEED * Catch::RATE.per_second() as i32) as f32;

@@ -178,7 +178,7 @@ impl Hosted for Arena {
         presence::waits(own);
     }
 
-    fn apart(predicted: &Own, right: &Own) -> PredictionError {
+    fn prediction_error(predicted: &Own, right: &Own) -> PredictionError {
         let far = square(way(predicted.at, right.at));
         // A respawned avatar does not blend over from where it died.
         let is_same_life = predicted.is_alive() && right.is_alive();

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use postcard_schema::Schema;
 use sametick_sim::replica::{Parts, parts_in};
-use sametick_sim::{Inputs, Seat, Whose, canon, from_canonical};
+use sametick_sim::{Inputs, Owner, Seat, canon, from_canonical};
 use serde::{Deserialize, Serialize};
 
 use crate::around::Around;
@@ -101,10 +101,10 @@ impl Arena {
     /// Loads saved state.
     pub(crate) fn receive(&mut self, inputs: &Inputs<Input>) {
         for brought in inputs.brought() {
-            match brought.whose {
-                Whose::Place => self.rebuild(brought.bytes),
-                Whose::Player(seat) => self.restore(seat, brought.bytes),
-                Whose::Character(seat) => self.cast(seat, brought.bytes),
+            match brought.owner {
+                Owner::Place => self.rebuild(brought.bytes),
+                Owner::Player(seat) => self.restore(seat, brought.bytes),
+                Owner::Character(seat) => self.cast(seat, brought.bytes),
             }
         }
     }

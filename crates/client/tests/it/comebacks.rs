@@ -220,15 +220,15 @@ fn a_full_session_refuses_players_and_admits_spectators() {
     });
     let mut plan = world.plan(3);
     plan.join.watch = true;
-    let watcher = world.add_with(plan);
-    world.run_until(2_000, "watches", |world| world.players[watcher].client.status() == Status::Watching);
+    let spectator = world.add_with(plan);
+    world.run_until(2_000, "watches", |world| world.players[spectator].client.status() == Status::Watching);
     world.run_millis(2_000);
-    assert_eq!(world.players[watcher].client.side().unwrap().roster().len(), 2);
+    assert_eq!(world.players[spectator].client.side().unwrap().roster().len(), 2);
     // Also after its connection was lost.
-    world.swallow(watcher);
-    world.run_until(5_000, "lost", |world| world.losses(watcher) == 1);
+    world.swallow(spectator);
+    world.run_until(5_000, "lost", |world| world.losses(spectator) == 1);
     world.run_until(2_000, "watches again", |world| {
-        world.players[watcher].client.status() == Status::Watching
+        world.players[spectator].client.status() == Status::Watching
     });
     assert_agreement(&world);
 }

@@ -151,12 +151,12 @@ fn a_full_room_refuses_players_and_admits_spectators() {
     });
     let mut plan = world.plan(9);
     plan.join.watch = true;
-    let watcher = world.add_with(plan);
-    let watches = |world: &World| world.players[watcher].client.status() == Status::Watching;
+    let spectator = world.add_with(plan);
+    let watches = |world: &World| world.players[spectator].client.status() == Status::Watching;
     world.run_until(2_000, "watches", watches);
-    assert_eq!(view(&world, watcher).roster().len(), usize::from(SEATS));
-    world.swallow(watcher);
-    world.run_until(5_000, "lost", |world| world.losses(watcher) == 1);
+    assert_eq!(view(&world, spectator).roster().len(), usize::from(SEATS));
+    world.swallow(spectator);
+    world.run_until(5_000, "lost", |world| world.losses(spectator) == 1);
     world.run_until(2_000, "watches again", watches);
 }
 

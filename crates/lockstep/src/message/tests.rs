@@ -132,7 +132,7 @@ fn to_peer() -> impl Strategy<Value = ToPeer> {
         head().prop_map(ToPeer::Load),
         tick().prop_map(|from| ToPeer::GiveTicks { from }),
         (many(seated(), 0..5), any::<u16>())
-            .prop_map(|(players, watchers)| ToPeer::Roster { players, watchers }),
+            .prop_map(|(players, spectators)| ToPeer::Roster { players, spectators }),
         text().prop_map(|why| ToPeer::Refused { why }),
         (tick(), any::<u32>(), bytes(), bytes()).prop_map(|(first, ticks, table, bytes)| ToPeer::Ticks {
             first,

@@ -187,8 +187,8 @@ impl Session {
         let seated = |member: &Membership| member.seat.map(|seat| Seated { seat, name: member.name.clone() });
         let mut players: Vec<Seated> = self.members.values().filter_map(seated).collect();
         players.sort_unstable_by_key(|seated| seated.seat);
-        let watchers = (self.members.len() - players.len()) as u16;
-        out.write(|bytes| message::put(bytes, &ToPeer::Roster { players, watchers }));
+        let spectators = (self.members.len() - players.len()) as u16;
+        out.write(|bytes| message::put(bytes, &ToPeer::Roster { players, spectators }));
         // A peer that has not been welcomed gets the roster afterwards.
         for member in self.members.keys().filter(|member| self.is_welcome(**member)) {
             out.push_again(Output::Send(*member, Channel::Control));

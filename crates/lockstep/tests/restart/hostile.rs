@@ -273,7 +273,7 @@ fn no_more_peers_wait_than_can_be_members() {
     }
     assert!(full(&den.join(5_000, None), 5_000));
     let came = den.join(5_001, life.having(0, 300));
-    assert!(full(&came, 5_001), "also with a good claim: a crowd of watchers is not thrown out for it");
+    assert!(full(&came, 5_001), "also with a good claim: a crowd of spectators is not thrown out for it");
     let came = den.run_to(REPORTS_US);
     assert_eq!(came.rewinds(), [Tick(300)]);
     assert_eq!(

@@ -124,7 +124,7 @@ pub(crate) struct Crew {
     needed: u32,
     /// The tick of the last update.
     newest: Tick,
-    shelf: SentUpdates,
+    sent_updates: SentUpdates,
     in_flight: InFlight,
     choice: Choice,
     /// Encoded lossy events since the last update; the list has the end and the tick of each.
@@ -139,7 +139,7 @@ impl Crew {
             members: [None; MAX_CREW],
             needed: 0,
             newest: Tick::ZERO,
-            shelf: SentUpdates {
+            sent_updates: SentUpdates {
                 sent: VecDeque::new(),
                 known: false,
                 in_flight_base: None,
@@ -168,7 +168,7 @@ impl Crew {
         let Some(slot) = self.members.iter().position(Option::is_none) else { return false };
         self.members[slot] = Some(member);
         self.needed |= 1 << slot;
-        self.shelf.forget();
+        self.sent_updates.forget();
         self.in_flight = InFlight::new();
         true
     }
@@ -177,7 +177,7 @@ impl Crew {
         if let Some(slot) = self.slot_of(member) {
             self.members[slot] = None;
             self.needed &= !(1 << slot);
-            self.shelf.settle(self.needed);
+            self.sent_updates.settle(self.needed);
         }
     }
 
@@ -193,8 +193,8 @@ impl Crew {
             self.note_received(1 << slot, newest, report.mask);
         }
         let unread = self.in_flight.on_report(newest, self.newest);
-        if unread && self.shelf.in_flight_base.is_some() {
-            self.in_flight.retreat(self.shelf.retreat(), self.newest);
+        if unread && self.sent_updates.in_flight_base.is_some() {
+            self.in_flight.retreat(self.sent_updates.retreat(), self.newest);
         }
     }
 
@@ -202,9 +202,9 @@ impl Crew {
         if self.needed & bit == 0 {
             // The member was left behind, and is heard again.
             self.needed |= bit;
-            return self.shelf.forget();
+            return self.sent_updates.forget();
         }
-        for sent in &mut self.shelf.sent {
+        for sent in &mut self.sent_updates.sent {
             let has = match newest.0.checked_sub(sent.snapshot.tick.0) {
                 Some(0) => true,
                 Some(back @ 1..=MASK_BITS) => mask >> (back - 1) & 1 == 1,
@@ -214,25 +214,28 @@ impl Crew {
                 sent.missing &= !bit;
             }
         }
-        self.shelf.settle(self.needed);
+        self.sent_updates.settle(self.needed);
     }
 
     /// A member that has acknowledged nothing for too long is not required any more.
     fn leave_behind(&mut self, now: Tick) {
-        let shelf = &mut self.shelf;
-        let oldest = shelf.sent.front().map_or(now, |sent| sent.snapshot.tick);
-        if shelf.sent.len() < MAX_SENT && now.ticks_since(oldest) <= MAX_BACK {
+        let sent_updates = &mut self.sent_updates;
+        let oldest = sent_updates.sent.front().map_or(now, |sent| sent.snapshot.tick);
+        if sent_updates.sent.len() < MAX_SENT && now.ticks_since(oldest) <= MAX_BACK {
             return;
         }
-        let lagging =
-            shelf.sent.iter().skip(usize::from(shelf.known)).fold(0, |bits, sent| bits | sent.missing);
+        let lagging = sent_updates
+            .sent
+            .iter()
+            .skip(usize::from(sent_updates.known))
+            .fold(0, |bits, sent| bits | sent.missing);
         if self.needed & !lagging != 0 {
             self.needed &= !lagging;
-            shelf.settle(self.needed);
+            sent_updates.settle(self.needed);
         }
-        let oldest = shelf.sent.front().map_or(now, |sent| sent.snapshot.tick);
-        if shelf.sent.len() >= MAX_SENT || now.ticks_since(oldest) > MAX_BACK {
-            shelf.forget();
+        let oldest = sent_updates.sent.front().map_or(now, |sent| sent.snapshot.tick);
+        if sent_updates.sent.len() >= MAX_SENT || now.ticks_since(oldest) > MAX_BACK {
+            sent_updates.forget();
             self.in_flight.lose();
         }
     }
@@ -246,13 +249,13 @@ impl Crew {
     /// Makes the next update: writes its delta to `out` and its events to `events`, replacing their contents.
     pub fn compose(&mut self, around: &Surroundings<'_>, out: &mut Vec<u8>, events: &mut Vec<u8>) -> Head {
         self.leave_behind(around.tick);
-        let mut fresh = self.shelf.fresh();
+        let mut fresh = self.sent_updates.fresh();
         let partial = self.fit(around, &mut fresh, out);
         assert!(out.len() <= around.budget, "an update of {} bytes", out.len());
         self.choice.finish(around.tick);
-        let base = self.shelf.base().map(|base| base.snapshot.tick);
+        let base = self.sent_updates.base().map(|base| base.snapshot.tick);
         fresh.missing = self.needed;
-        self.shelf.sent.push_back(fresh);
+        self.sent_updates.sent.push_back(fresh);
         self.newest = around.tick;
         self.take_events(around, out.len(), events);
         Head { tick: around.tick, base, partial }
@@ -262,35 +265,40 @@ impl Crew {
     /// members.
     fn fit(&mut self, around: &Surroundings<'_>, fresh: &mut Sent, out: &mut Vec<u8>) -> bool {
         let is_alone = self.members().nth(1).is_none();
-        let Crew { shelf, choice, view, in_flight, .. } = self;
+        let Crew { sent_updates, choice, view, in_flight, .. } = self;
         in_flight.pass();
         choice.begin();
-        choice.plan((shelf.latest(), shelf.known()), *view, around, shelf.in_flight_base.is_some());
-        if choice.is_short() && is_alone && in_flight.is_allowed() && shelf.advance() {
+        choice.plan(
+            (sent_updates.latest(), sent_updates.known()),
+            *view,
+            around,
+            sent_updates.in_flight_base.is_some(),
+        );
+        if choice.is_short() && is_alone && in_flight.is_allowed() && sent_updates.advance() {
             in_flight.take();
-            choice.plan((shelf.latest(), shelf.known()), *view, around, true);
+            choice.plan((sent_updates.latest(), sent_updates.known()), *view, around, true);
         }
         loop {
-            let partial = choice.build(shelf.latest(), *view, around, &mut fresh.snapshot);
-            let fresh_bytes = shelf.encode(fresh, out);
+            let partial = choice.build(sent_updates.latest(), *view, around, &mut fresh.snapshot);
+            let fresh_bytes = sent_updates.encode(fresh, out);
             choice.learn(out.len(), fresh_bytes);
             if out.len() <= around.budget {
                 return partial;
             }
-            if is_alone && in_flight.is_allowed() && shelf.advance() {
+            if is_alone && in_flight.is_allowed() && sent_updates.advance() {
                 in_flight.take();
-                choice.plan((shelf.latest(), shelf.known()), *view, around, true);
+                choice.plan((sent_updates.latest(), sent_updates.known()), *view, around, true);
             } else if choice.tighten(out.len(), around) {
                 // Retry with less content.
-            } else if !shelf.sent.is_empty() {
+            } else if !sent_updates.sent.is_empty() {
                 // The repeated entities alone do not fit: start again without a base, with as many of them as fit.
-                shelf.forget();
-                choice.plan((shelf.latest(), shelf.known()), *view, around, false);
+                sent_updates.forget();
+                choice.plan((sent_updates.latest(), sent_updates.known()), *view, around, false);
             } else {
                 // Not even the predicted state fits.
                 fresh.snapshot.clear();
                 fresh.snapshot.tick = around.tick;
-                shelf.encode(fresh, out);
+                sent_updates.encode(fresh, out);
                 return true;
             }
         }

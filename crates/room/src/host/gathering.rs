@@ -44,7 +44,7 @@ impl<G: Hosted> Host<G> {
     pub(super) fn write_rows(&mut self, tick: Tick) {
         let rows = &mut self.rows[row_of(tick)];
         rows.clear(tick);
-        self.inputs.brought().for_each(|brought| rows.bring(brought.whose, brought.bytes));
+        self.inputs.brought().for_each(|brought| rows.bring(brought.owner, brought.bytes));
         for row in &self.inputs {
             self.bytes.clear();
             let input = row.input.as_ref().map(|input| {

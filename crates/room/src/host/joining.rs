@@ -16,7 +16,7 @@ use super::{Clock, CrewId, Host, Output, SeatSlot, Who};
 use crate::message::{Join, Seated, ToView, Welcome};
 
 /// The most spectators: fewer than the crews of a view have places.
-pub const MAX_WATCHERS: usize = 1_024;
+pub const MAX_SPECTATORS: usize = 1_024;
 
 /// The reason given to an old link whose player has rejoined over another.
 pub const CAME_BACK: &str = "you have come back over another connection";
@@ -29,7 +29,7 @@ pub const NOT_RESUMED: &str =
     "this claim brings nobody back: it was used before, is of another room, or the seat was given away";
 
 /// The view that all spectators share.
-pub const WATCHERS: ViewId = ViewId(u16::MAX);
+pub const SPECTATORS: ViewId = ViewId(u16::MAX);
 
 impl<G: Hosted> Host<G> {
     pub(super) fn join(&mut self, member: Member, join: &Join) -> Result<(), Malformed> {
@@ -64,7 +64,7 @@ impl<G: Hosted> Host<G> {
             }
         };
         self.keeping.forget_guest(member);
-        let view = seat.map_or(WATCHERS, |seat| self.state.view_of(seat));
+        let view = seat.map_or(SPECTATORS, |seat| self.state.view_of(seat));
         let crew = self.board(member, view);
         let (name, commit) = (join.name.clone(), join.commit.clone());
         let (clock, paced) = (Clock::default(), self.tick);
@@ -120,8 +120,8 @@ impl<G: Hosted> Host<G> {
 
     /// A place without a seat, if there is room for another spectator.
     pub(super) fn place_to_look(&self) -> Result<Option<Seat>, &'static str> {
-        let watchers = self.who.values().filter(|who| who.seat.is_none()).count();
-        if watchers < MAX_WATCHERS { Ok(None) } else { Err("the room has too many spectators already") }
+        let spectators = self.who.values().filter(|who| who.seat.is_none()).count();
+        if spectators < MAX_SPECTATORS { Ok(None) } else { Err("the room has too many spectators already") }
     }
 
     /// Reserves a seat for a player who was there before this host started.

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use sametick_sim::replica::{Hosted, MAX_KEPT, Parts, parts_in};
-use sametick_sim::{Seat, Tick, Time, Whose};
+use sametick_sim::{Owner, Seat, Tick, Time};
 use sametick_wire::Member;
 use sametick_wire::claims::Holds;
 use sametick_wire::identity::PlayerId;
@@ -81,7 +81,7 @@ pub(super) struct Keeping {
     pub holds: Holds,
     /// The state of the absent players of before the restart, for the player who is assigned the seat within this time.
     pub absent: Vec<(Seat, Time, Vec<u8>)>,
-    brought: VecDeque<(Whose, Vec<u8>)>,
+    brought: VecDeque<(Owner, Vec<u8>)>,
     last: Vec<Last>,
     parts: Parts,
     before: Parts,
@@ -99,11 +99,11 @@ impl Keeping {
         self.guests.insert(member, guest);
     }
 
-    pub fn bring(&mut self, whose: Whose, bytes: &[u8]) {
-        if whose == Whose::Place {
+    pub fn bring(&mut self, owner: Owner, bytes: &[u8]) {
+        if owner == Owner::Place {
             self.remember(bytes);
         }
-        self.brought.push_back((whose, bytes.to_vec()));
+        self.brought.push_back((owner, bytes.to_vec()));
     }
 
     /// Remembers the saved parts of the place: parts that are missing at the first comparison are gone.
@@ -129,26 +129,26 @@ impl Keeping {
         let guest = self.guests.remove(&member);
         let (kept, character) = guest.map_or_else(Default::default, |guest| (guest.kept, guest.character));
         let kept = held.filter(|held| !held.is_empty()).unwrap_or(kept);
-        for (whose, bytes) in [(Whose::Player(seat), kept), (Whose::Character(seat), character)] {
+        for (owner, bytes) in [(Owner::Player(seat), kept), (Owner::Character(seat), character)] {
             if !bytes.is_empty() {
-                self.brought.push_back((whose, bytes));
+                self.brought.push_back((owner, bytes));
             }
         }
     }
 
     /// The state of the seated player that has not been loaded into the game yet.
     pub fn waiting_for(&self, seat: Seat) -> Option<Vec<u8>> {
-        let its = self.brought.iter().find(|(whose, _)| *whose == Whose::Player(seat));
+        let its = self.brought.iter().find(|(owner, _)| *owner == Owner::Player(seat));
         its.map(|(_, bytes)| bytes.clone())
     }
 
     fn is_bringing(&self, seat: Seat) -> bool {
-        self.brought.iter().any(|(whose, _)| whose.seat() == Some(seat))
+        self.brought.iter().any(|(owner, _)| owner.seat() == Some(seat))
     }
 
     /// The seat was left: state not yet loaded for it is dropped.
     pub fn vacate(&mut self, seat: Seat) {
-        self.brought.retain(|(whose, _)| whose.seat() != Some(seat));
+        self.brought.retain(|(owner, _)| owner.seat() != Some(seat));
         if let Some(last) = self.last.get_mut(seat.index()) {
             *last = Last::default();
         }
@@ -170,11 +170,11 @@ impl<G: Hosted> Host<G> {
     /// Gathers the saved state that is loaded in the next tick.
     pub(super) fn gather_brought(&mut self) {
         let mut taken = 0;
-        while let Some((whose, bytes)) =
+        while let Some((owner, bytes)) =
             self.keeping.brought.pop_front_if(|(_, bytes)| taken == 0 || taken + bytes.len() <= MAX_BROUGHT)
         {
             taken += bytes.len();
-            self.inputs.bring(whose, bytes);
+            self.inputs.bring(owner, bytes);
         }
     }
 

@@ -121,7 +121,7 @@ impl<G: Hosted> Prediction<G> {
     pub fn correct(&mut self, now: Time, tick: Tick, right: &G::Own, around: &Scene) {
         let predicted = self.states.iter().find(|(at, _)| *at == tick).map(|(_, own)| own);
         let is_right = predicted == Some(right);
-        let apart = predicted.map(|predicted| G::apart(predicted, right));
+        let apart = predicted.map(|predicted| G::prediction_error(predicted, right));
         while self.inputs.front().is_some_and(|(meant, _)| *meant <= tick) {
             self.inputs.pop_front();
         }

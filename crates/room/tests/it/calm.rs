@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sametick_room::HostConfig;
-use sametick_room::host::{self, Host, MAX_CATCH_UP, MAX_WATCHERS};
+use sametick_room::host::{self, Host, MAX_CATCH_UP, MAX_SPECTATORS};
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_room::view::Status;
 use sametick_sim::record::Record;
@@ -332,7 +332,7 @@ fn a_join_for_another_game_is_refused() {
 fn spectators_share_one_view_and_are_limited() {
     let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
     let (mut welcome, mut refused, mut buf) = (0, 0, Vec::new());
-    for member in 0..MAX_WATCHERS as u64 + 3 {
+    for member in 0..MAX_SPECTATORS as u64 + 3 {
         let bytes = control::to_bytes(&ToHost::Join(join(true)));
         host.handle(Time::ZERO, host::Input::Message(Member(member), Channel::Control, &bytes));
         while let host::Output::Send(..) = host.poll_output(&mut buf) {
@@ -343,9 +343,9 @@ fn spectators_share_one_view_and_are_limited() {
             }
         }
     }
-    assert_eq!((welcome, refused), (MAX_WATCHERS, 3));
+    assert_eq!((welcome, refused), (MAX_SPECTATORS, 3));
     host.handle(Time::from_micros(40_000), host::Input::Timeout);
     host.handle(Time::from_micros(140_000), host::Input::Timeout);
     // 32 spectators share each update.
-    assert!(host.stats().sent >= MAX_WATCHERS as u64 && host.stats().updates * 32 == host.stats().sent);
+    assert!(host.stats().sent >= MAX_SPECTATORS as u64 && host.stats().updates * 32 == host.stats().sent);
 }

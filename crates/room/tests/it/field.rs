@@ -261,7 +261,7 @@ impl Hosted for Field {
         (own.dx, own.dy) = (input.dx, input.dy);
     }
 
-    fn apart(predicted: &Me, right: &Me) -> PredictionError {
+    fn prediction_error(predicted: &Me, right: &Me) -> PredictionError {
         let [dx, dy] = [0, 1].map(|axis| (predicted.at[axis] - right.at[axis]) as f32);
         let moves = right.dx != 0 || right.dy != 0;
         let distance = sametick_sim::maths::sqrt(dx * dx + dy * dy);

@@ -141,7 +141,7 @@ impl Hosted for Swarm {
         own.tick += 1;
     }
 
-    fn apart(predicted: &Me, right: &Me) -> PredictionError {
+    fn prediction_error(predicted: &Me, right: &Me) -> PredictionError {
         PredictionError { distance: predicted.tick.abs_diff(right.tick) as f32, speed: 1.0, snaps: false }
     }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use sametick_room::host::{Input, Keepable, KnownPlayer, NOT_RESUMED};
 use sametick_room::message::{Characters, Join, ToHost, ToView};
 use sametick_sim::replica::put_part;
-use sametick_sim::{Seat, Tick, Time, Whose, to_canonical};
+use sametick_sim::{Owner, Seat, Tick, Time, to_canonical};
 use sametick_store::players::{
     CheckpointRow, Found, Kept, MAX_KEPT, PlaceId, PlaceRow, PlayerId, Question, Token, TokenHash,
     TokenState, Write,
@@ -235,7 +235,7 @@ impl Rooms {
 
     /// Restores a place's stored state into a new room, and reserves seats for recent players.
     fn bring_place(&mut self, id: RoomId, keeping: &Keeping, place: &PlaceRow) {
-        for_each_chunk(place, |chunk| self.tell(id, Input::Bring(Whose::Place, chunk)));
+        for_each_chunk(place, |chunk| self.tell(id, Input::Bring(Owner::Place, chunk)));
         self.hold_seats(id, keeping, place);
     }
 
@@ -355,7 +355,7 @@ impl Rooms {
         let Some(player) = self.doors.get_mut(&member).and_then(|door| door.player.as_mut()) else { return };
         player.characters.active.clone_from(&name);
         let gift = gift_of(&player.characters);
-        self.tell(id, Input::Bring(Whose::Character(seat), &gift));
+        self.tell(id, Input::Bring(Owner::Character(seat), &gift));
         self.save(Write::Active { player: player_id, game, character: name });
         self.outbox.push_bare(Output::Flush(Mark::Characters(member)));
     }

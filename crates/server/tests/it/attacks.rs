@@ -340,7 +340,7 @@ fn messages_of_players_without_an_end_take_no_memory() {
 }
 
 /// Joins players who read nothing, while the server has more and more to send.
-fn deaf_watchers(up: &Up) -> u64 {
+fn deaf_spectators(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
     let got_in = Arc::new(AtomicUsize::new(0));
     let links = (0..40 * times()).map(|number| {
@@ -362,7 +362,7 @@ fn deaf_watchers(up: &Up) -> u64 {
 #[test]
 fn players_who_do_not_read_take_no_memory() {
     let stage = Stage::start();
-    let cost = stage.attack("players who do not listen", deaf_watchers);
+    let cost = stage.attack("players who do not listen", deaf_spectators);
     stage.assert_held(&cost);
 }
 

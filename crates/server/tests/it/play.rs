@@ -233,12 +233,12 @@ fn a_refused_or_cut_off_player_gets_terminal_and_reason() {
     }
     let (ok, words) = Terminal::play(&url, "--name Edsger", PLAIN).end();
     assert!(!ok && words.contains("session pong: the session is full"), "{words}");
-    let mut watcher = Terminal::play(&url, "--watch", PLAIN);
-    watcher.wait_for("watching");
-    watcher.wait("a tick", |watcher| watcher.tick() > 0);
+    let mut spectator = Terminal::play(&url, "--watch", PLAIN);
+    spectator.wait_for("watching");
+    spectator.wait("a tick", |spectator| spectator.tick() > 0);
     relay.signal("-INT");
     assert!(relay.end().0);
-    for mut terminal in players.into_iter().chain([watcher]) {
+    for mut terminal in players.into_iter().chain([spectator]) {
         // The server may come back: the player decides how long to wait for it.
         terminal.wait_for("Connection lost: the server stops");
         terminal.press("q");

@@ -46,9 +46,9 @@ fn players_of_a_room_see_each_other_and_its_log_replays() {
     let mut hall = hall();
     let members = ["ada", "ben"].map(|name| hall.join("den", &named(name)));
     let local = hall.join_local("den", &named("cid"));
-    let watcher = hall.join("den", &JoinAs { watch: true, ..named("dan") });
+    let spectator = hall.join("den", &JoinAs { watch: true, ..named("dan") });
     hall.run(20_000);
-    for member in members.into_iter().chain([local, watcher]) {
+    for member in members.into_iter().chain([local, spectator]) {
         let view = &hall.players[&member].view;
         let names: Vec<&str> = view.roster().iter().map(|seated| &seated.name[..]).collect();
         assert_eq!(names, ["ada", "ben", "cid"]);

@@ -215,7 +215,7 @@ impl Hosted for Field {
         own.at = [own.at[0] + i32::from(input.dx), own.at[1] + i32::from(input.dy)];
     }
 
-    fn apart(predicted: &Walker, right: &Walker) -> PredictionError {
+    fn prediction_error(predicted: &Walker, right: &Walker) -> PredictionError {
         let distance = (predicted.at[0] - right.at[0]) as f32;
         PredictionError { distance, speed: 30.0, snaps: false }
     }

@@ -61,7 +61,7 @@ pub trait Hosted: Game {
     fn predict(own: &mut Self::Own, input: &Self::Input, around: &Scene);
 
     /// The error of a predicted state.
-    fn apart(predicted: &Self::Own, right: &Self::Own) -> PredictionError;
+    fn prediction_error(predicted: &Self::Own, right: &Self::Own) -> PredictionError;
 
     /// The events of the last step.
     fn events(&self, events: &mut Events<Self::Event>) {

@@ -1,7 +1,7 @@
 //! The rows of inputs that a step receives.
 
 use proptest::prelude::*;
-use sametick_sim::{Inputs, Row, Seat, Whose, from_canonical, to_canonical};
+use sametick_sim::{Inputs, Owner, Row, Seat, from_canonical, to_canonical};
 
 #[test]
 fn a_seat_can_come_act_and_go_in_one_tick() {
@@ -39,8 +39,8 @@ fn golden_bytes() {
     inputs.set(Seat(2), 300_u16);
     inputs.join(Seat(0));
     assert_eq!(to_canonical(&inputs).unwrap(), [2, 0, 1, 0, 0, 2, 0, 0, 1, 0xac, 2, 0]);
-    inputs.bring(Whose::Player(Seat(2)), vec![9]);
-    inputs.bring(Whose::Place, vec![]);
+    inputs.bring(Owner::Player(Seat(2)), vec![9]);
+    inputs.bring(Owner::Place, vec![]);
     let bytes = to_canonical(&inputs).unwrap();
     assert_eq!(bytes[bytes.len() - 6..], [1, 2, 1, 9, 0, 0]);
     assert_eq!(from_canonical::<Inputs<u16>>(&bytes), Ok(inputs));

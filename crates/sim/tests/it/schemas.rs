@@ -59,14 +59,14 @@ Inputs.rows[].input?::2 Fire.at.0: f32
 Inputs.rows[].input?::2 Fire.at.1: f32
 Inputs.brought: sequence
 Inputs.brought[]: struct Restored
-Inputs.brought[].whose: enum Whose
-Inputs.brought[].whose::0 Place: unit
-Inputs.brought[].whose::1 Player: newtype
-Inputs.brought[].whose::1 Player.0: newtype Seat
-Inputs.brought[].whose::1 Player.0.0: u16
-Inputs.brought[].whose::2 Character: newtype
-Inputs.brought[].whose::2 Character.0: newtype Seat
-Inputs.brought[].whose::2 Character.0.0: u16
+Inputs.brought[].owner: enum Owner
+Inputs.brought[].owner::0 Place: unit
+Inputs.brought[].owner::1 Player: newtype
+Inputs.brought[].owner::1 Player.0: newtype Seat
+Inputs.brought[].owner::1 Player.0.0: u16
+Inputs.brought[].owner::2 Character: newtype
+Inputs.brought[].owner::2 Character.0: newtype Seat
+Inputs.brought[].owner::2 Character.0.0: u16
 Inputs.brought[].bytes: sequence
 Inputs.brought[].bytes[]: u8
 "

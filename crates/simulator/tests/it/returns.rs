@@ -8,7 +8,7 @@ use sametick_room::HostConfig;
 use sametick_room::host::{Input, Keepable, KnownPlayer};
 use sametick_room::pair::Trial;
 use sametick_sim::replica::{Hosted, Parts, put_part};
-use sametick_sim::{Rng, Seat, Whose, to_canonical};
+use sametick_sim::{Owner, Rng, Seat, to_canonical};
 use sametick_wire::identity::PlayerId;
 
 use crate::rooms::{SETUP, bot, seeds};
@@ -70,7 +70,7 @@ fn begin(seed: u64, profile: &str, kept: &Kept) -> Trial<Arena> {
     let mut chunk = Vec::new();
     kept.parts.iter().for_each(|(number, part)| put_part(&mut chunk, *number, part));
     if !chunk.is_empty() {
-        trial.host.handle(trial.now, Input::Bring(Whose::Place, &chunk));
+        trial.host.handle(trial.now, Input::Bring(Owner::Place, &chunk));
     }
     for number in 0..PLAYERS {
         let index = trial.join(&setup, bot(seed.wrapping_mul(100) + number));
@@ -143,7 +143,7 @@ fn restored_data_is_equal_to_saved_data() {
         let mut again = Trial::<Arena>::new(seed, "rtt=1ms".parse().unwrap(), &setup, config);
         let mut chunk = Vec::new();
         kept.parts.iter().for_each(|(number, part)| put_part(&mut chunk, *number, part));
-        again.host.handle(again.now, Input::Bring(Whose::Place, &chunk));
+        again.host.handle(again.now, Input::Bring(Owner::Place, &chunk));
         // Players have no input in their first tick.
         for number in 0..PLAYERS {
             let index = again.join(&setup, |_, _| sametick_arena::Input::default());

@@ -4,7 +4,7 @@
 //! "unchanged"; a changed input is coded as the exclusive or with the last input, byte by byte. Neither taken seats nor
 //! tick numbers are coded: the [timeline](super::timeline) knows them.
 
-use sametick_sim::{Restored, Seat, StateHash, Tick, Whose};
+use sametick_sim::{Owner, Restored, Seat, StateHash, Tick};
 
 use super::model::Models;
 use super::timeline::Place;
@@ -123,13 +123,13 @@ pub(super) fn put_event(
 /// Codes an external item of the tick that follows.
 pub(super) fn put_brought(coder: &mut impl Coder, models: &mut Models, brought: Restored<&[u8]>) {
     put_kind(coder, models, kind::BROUGHT);
-    let whose = match brought.whose {
-        Whose::Place => 0,
-        Whose::Player(_) => 1,
-        Whose::Character(_) => 2,
+    let owner = match brought.owner {
+        Owner::Place => 0,
+        Owner::Player(_) => 1,
+        Owner::Character(_) => 2,
     };
-    coder.even(whose, 2);
-    if let Some(seat) = brought.whose.seat() {
+    coder.even(owner, 2);
+    if let Some(seat) = brought.owner.seat() {
         put_seat(coder, seat);
     }
     coder.even(brought.bytes.len() as u64, LENGTH_BITS);
@@ -137,17 +137,17 @@ pub(super) fn put_brought(coder: &mut impl Coder, models: &mut Models, brought: 
 }
 
 fn take_brought(coder: &mut impl Coder) -> Taken {
-    let whose = match coder.even(0, 2) {
-        0 => Whose::Place,
-        1 => Whose::Player(take_seat(coder)),
-        2 => Whose::Character(take_seat(coder)),
+    let owner = match coder.even(0, 2) {
+        0 => Owner::Place,
+        1 => Owner::Player(take_seat(coder)),
+        2 => Owner::Character(take_seat(coder)),
         _ => return Taken::Nonsense("something brought that is nobody's"),
     };
     let length = coder.even(0, LENGTH_BITS) as usize;
     if length > MAX_BROUGHT_BYTES {
         return Taken::Nonsense("something brought that is longer than a log takes");
     }
-    Taken::Restored(Restored { whose, bytes: (0..length).map(|_| coder.even(0, 8) as u8).collect() })
+    Taken::Restored(Restored { owner, bytes: (0..length).map(|_| coder.even(0, 8) as u8).collect() })
 }
 
 /// What [`take_event`] read.

@@ -105,7 +105,7 @@ impl LogDecoder {
                 }
                 let Record::Inputs(inputs) = &mut self.record else { unreachable!("it was just set") };
                 take_inputs(&mut coder, &mut self.models, timeline, inputs)?;
-                self.brought.drain(..).for_each(|brought| inputs.bring(brought.whose, &brought.bytes));
+                self.brought.drain(..).for_each(|brought| inputs.bring(brought.owner, &brought.bytes));
                 break;
             }
             match take_event(&mut coder, &mut self.models, &self.commit, timeline.next) {

@@ -250,7 +250,7 @@ fn events_of_tick(inputs: &TickInputs) -> Vec<Event> {
         |kind: &str, seat, detail| Event { kind: kind.into(), tick: Some(inputs.tick()), seat, detail };
     let mut list = vec![event("tick", None, String::new())];
     list.extend(inputs.brought().map(|gift| {
-        event("brought", gift.whose.seat(), format!("{} 0x{}", gift.whose.name(), hex(gift.bytes)))
+        event("brought", gift.owner.seat(), format!("{} 0x{}", gift.owner.name(), hex(gift.bytes)))
     }));
     list.extend(inputs.iter().map(|row| event("input", Some(row.seat), detail_of(&row))));
     list

@@ -110,8 +110,8 @@ fn row_to_json(row: &Row<&[u8]>) -> Value {
 /// `{"whose":"player","seat":0,"bytes":"07"}`; an item of the room has no seat.
 fn brought_to_json(brought: &Restored<&[u8]>) -> Value {
     let mut object = Map::new();
-    object.insert("whose".into(), brought.whose.name().into());
-    if let Some(seat) = brought.whose.seat() {
+    object.insert("whose".into(), brought.owner.name().into());
+    if let Some(seat) = brought.owner.seat() {
         object.insert("seat".into(), seat.0.into());
     }
     object.insert("bytes".into(), hex(brought.bytes).into());

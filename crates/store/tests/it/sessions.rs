@@ -1,6 +1,6 @@
 //! Generated sessions to log: random ones with every kind of record, and the workload for measuring the size of a log.
 
-use sametick_sim::{Rng, Row, Seat, StateHash, Tick, Whose};
+use sametick_sim::{Owner, Rng, Row, Seat, StateHash, Tick};
 use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, LogReader, Record, TickInputs};
 
 /// The header of every test.
@@ -139,7 +139,7 @@ impl Wild {
         }
         for _ in 0..self.rng.below(3).saturating_sub(1) {
             let seat = SEATS[self.rng.below(6) as usize];
-            let whose = [Whose::Place, Whose::Player(seat), Whose::Character(seat)];
+            let whose = [Owner::Place, Owner::Player(seat), Owner::Character(seat)];
             let bytes: Vec<u8> = (0..self.rng.below(40)).map(|_| self.rng.next_u64() as u8).collect();
             inputs.bring(whose[self.rng.below(3) as usize], &bytes);
         }

@@ -97,7 +97,12 @@ impl OnScreen for View<Arena> {
     }
 
     fn place(&self) -> Place {
-        Place { seat: self.seat().map(|seat| seat.0), progress: 1.0, watchers: 0, pace: self.pace_percent() }
+        Place {
+            seat: self.seat().map(|seat| seat.0),
+            progress: 1.0,
+            spectators: 0,
+            pace: self.pace_percent(),
+        }
     }
 
     fn figures(&self) -> Option<Figures> {

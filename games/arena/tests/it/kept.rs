@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sametick_arena::kept::{CHARACTERS, Life};
 use sametick_arena::{Action, Arena, Input, Kind, Setup, Tile};
 use sametick_sim::replica::{Hosted, MAX_KEPT, Parts, put_part};
-use sametick_sim::{Inputs, Seat, Whose, to_canonical};
+use sametick_sim::{Inputs, Owner, Seat, to_canonical};
 
 use crate::field::Field;
 
@@ -49,7 +49,7 @@ fn built() -> (Field, [Tile; 2]) {
     (field, tiles)
 }
 
-fn sit(seat: u16, brought: &[(Whose, Vec<u8>)]) -> impl FnOnce(&mut Inputs<Input>) {
+fn sit(seat: u16, brought: &[(Owner, Vec<u8>)]) -> impl FnOnce(&mut Inputs<Input>) {
     move |inputs| {
         brought.iter().for_each(|(whose, bytes)| inputs.bring(*whose, bytes.clone()));
         inputs.set(Seat(seat), Input::default());
@@ -67,7 +67,7 @@ fn a_returning_player_gets_place_and_structures_back() {
     field.ticks(5, &[]);
     assert!(field.arena.at_seat(Seat(0)).is_none());
     // Possibly on another seat.
-    field.tick_with(sit(5, &[(Whose::Player(Seat(5)), bytes)]));
+    field.tick_with(sit(5, &[(Owner::Player(Seat(5)), bytes)]));
     let after = *field.arena.at_seat(Seat(5)).unwrap();
     assert_eq!((after.own.at, after.own.health, after.score, after.own.built), (before.own.at, 40, 7, 2));
     field.tick(&[(5, Input { action: Some(Action::Remove(tiles[0])), ..Input::default() })]);
@@ -80,7 +80,7 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
     let (field, tiles) = built();
     let mut again = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
     let (place, player) = (parts(&field.arena), kept(&field.arena, 0));
-    let brought = [(Whose::Place, place.clone()), (Whose::Player(Seat(0)), player.clone())];
+    let brought = [(Owner::Place, place.clone()), (Owner::Player(Seat(0)), player.clone())];
     again.tick_with(sit(0, &brought));
     let health =
         |field: &Field| tiles.map(|tile| field.arena.map.block(tile).map(|block| (block.kind, block.health)));
@@ -93,7 +93,7 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
     other.tick(&[(1, Input::default())]);
     other.put(1, tiles[0]);
     other.tick_with(|inputs| {
-        inputs.bring(Whose::Place, place);
+        inputs.bring(Owner::Place, place);
         inputs.set(Seat(1), Input::default());
     });
     assert_eq!(health(&other), health(&field));
@@ -106,7 +106,7 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
     let place = field.arena.at_seat(Seat(0)).unwrap().own.at;
     taken.put(1, Tile::new(place[0] / 256, place[1] / 256).unwrap());
     taken.tick_with(|inputs| {
-        sit(0, &[(Whose::Player(Seat(0)), player)])(inputs);
+        sit(0, &[(Owner::Player(Seat(0)), player)])(inputs);
         inputs.set(Seat(1), Input::default());
     });
     assert_ne!(taken.arena.at_seat(Seat(0)).unwrap().own.at, place);
@@ -120,14 +120,14 @@ fn a_character_has_one_life_in_all_rooms() {
     let mut elsewhere = Field::for_two();
     let smith = to_canonical(&("smith", bytes)).unwrap();
     elsewhere.tick_with(|inputs| {
-        inputs.bring(Whose::Character(Seat(0)), smith);
+        inputs.bring(Owner::Character(Seat(0)), smith);
         [0, 1].into_iter().for_each(|seat| inputs.set(Seat(seat), Input::default()));
     });
     let person = elsewhere.arena.at_seat(Seat(0)).unwrap();
     assert_eq!((CHARACTERS[usize::from(person.character)], person.life.built), ("smith", 2));
     let unknown = to_canonical(&("wizard", Vec::<u8>::new())).unwrap();
     elsewhere.tick_with(|inputs| {
-        inputs.bring(Whose::Character(Seat(0)), unknown);
+        inputs.bring(Owner::Character(Seat(0)), unknown);
         [0, 1].into_iter().for_each(|seat| inputs.set(Seat(seat), Input::default()));
     });
     assert_eq!(elsewhere.arena.at_seat(Seat(0)).unwrap().life.built, 2);
@@ -149,11 +149,11 @@ proptest! {
         let mut again = Field::for_two();
         again.tick_with(|inputs| {
             [0, 1].into_iter().for_each(|seat| inputs.set(Seat(seat), Input::default()));
-            inputs.bring(Whose::Player(Seat(0)), good[0].clone());
-            inputs.bring(Whose::Place, good[1].clone());
-            inputs.bring(Whose::Character(Seat(1)), good[2].clone());
+            inputs.bring(Owner::Player(Seat(0)), good[0].clone());
+            inputs.bring(Owner::Place, good[1].clone());
+            inputs.bring(Owner::Character(Seat(1)), good[2].clone());
             for (whose, seat, bytes) in gifts {
-                let whose = [Whose::Place, Whose::Player(Seat(seat)), Whose::Character(Seat(seat))][usize::from(whose)];
+                let whose = [Owner::Place, Owner::Player(Seat(seat)), Owner::Character(Seat(seat))][usize::from(whose)];
                 inputs.bring(whose, bytes);
             }
         });

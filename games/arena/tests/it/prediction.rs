@@ -100,12 +100,12 @@ fn in_a_crowd_the_next_tick_is_predicted_with_all_its_pushing() {
 #[test]
 fn a_prediction_error_has_distance_and_speed_and_may_snap() {
     let own = Own { at: [1000, 1000], walk: Walk::towards(1, 0).code(), ..Own::default() };
-    let near = Arena::apart(&own, &Own { at: [1030, 1040], ..own });
+    let near = Arena::prediction_error(&own, &Own { at: [1030, 1040], ..own });
     assert_eq!((near.distance, near.snaps), (50.0, false));
     assert!((near.speed / UNIT as f32 - 5.0).abs() < 0.1, "five tiles a second");
-    assert!(Arena::apart(&own, &Own { at: [1400, 1000], ..own }).snaps);
-    assert!(Arena::apart(&own, &Own { respawn: 3, ..own }).snaps);
-    assert_eq!(Arena::apart(&own, &Own { walk: Walk::STILL.code(), ..own }).speed, 0.0);
+    assert!(Arena::prediction_error(&own, &Own { at: [1400, 1000], ..own }).snaps);
+    assert!(Arena::prediction_error(&own, &Own { respawn: 3, ..own }).snaps);
+    assert_eq!(Arena::prediction_error(&own, &Own { walk: Walk::STILL.code(), ..own }).speed, 0.0);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn any_host_state_is_safe_to_predict_from() {
         let before = own;
         let input = sametick_arena::pilot(&own, &scene, sametick_sim::Tick(rng.next_u64() as u32), 1);
         Arena::predict(&mut own, &input, &scene);
-        let apart = Arena::apart(&before, &own);
+        let apart = Arena::prediction_error(&before, &own);
         assert!(apart.distance.is_finite());
     }
 }

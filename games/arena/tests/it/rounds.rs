@@ -6,7 +6,7 @@ use sametick_arena::{Action, Arena, Denied, Event, Ground, Input, Kind, Setup, T
 use sametick_sim::contest::Contest;
 use sametick_sim::replica::{Hosted, Scene, ViewId};
 use sametick_sim::sync_test::sync_test;
-use sametick_sim::{Game, Inputs, Rng, Seat, Whose};
+use sametick_sim::{Game, Inputs, Owner, Rng, Seat};
 
 use crate::field::{FIRING, Field, STILL, walking};
 
@@ -143,7 +143,7 @@ fn points_come_back_in_the_same_round_only() {
     let come_back = |field: &mut Field| {
         field.tick(&[(1, STILL)]);
         field.tick_with(|inputs| {
-            inputs.bring(Whose::Player(Seat(0)), kept.clone());
+            inputs.bring(Owner::Player(Seat(0)), kept.clone());
             inputs.join(Seat(0));
             inputs.set(Seat(1), STILL);
         });
@@ -161,7 +161,7 @@ fn a_player_who_was_kept_before_there_were_rounds_comes_back() {
     // No structures; form 1; at [2944, 2176], aim 9, health 60, score 5, deaths 2.
     let kept = vec![0, 1, 128, 46, 128, 34, 9, 60, 5, 2];
     field.tick_with(|inputs| {
-        inputs.bring(Whose::Player(Seat(4)), kept);
+        inputs.bring(Owner::Player(Seat(4)), kept);
         inputs.join(Seat(4));
         [0, 1].into_iter().for_each(|seat| inputs.set(Seat(seat), STILL));
     });

@@ -14,7 +14,7 @@ const status = (more: Partial<ShownStatus>): ShownStatus => ({
   seat: 0,
   progress: 0,
   ticks_per_second: 60,
-  watchers: 0,
+  spectators: 0,
   pace: 100,
   restarts: 0,
   brought: null,

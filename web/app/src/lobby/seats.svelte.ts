@@ -28,18 +28,18 @@ export const seats = new Seats(store, Date.now);
 class OwnSeats {
   all: OwnSeat[] = $state.raw(seats.all());
   now_ms = $state(Date.now());
-  private watchers = 0;
+  private subscribers = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
 
   /** Keeps reading until the returned function is called. */
   watch(): () => void {
-    if (this.watchers++ === 0) {
+    if (this.subscribers++ === 0) {
       this.look();
       this.timer = setInterval(this.look, LOOK_MS);
       addEventListener("storage", this.look);
     }
     return () => {
-      if (--this.watchers > 0) return;
+      if (--this.subscribers > 0) return;
       clearInterval(this.timer);
       removeEventListener("storage", this.look);
     };

@@ -50,7 +50,7 @@ export interface Status {
   /** In percent. */
   progress: number;
   ticks_per_second: number;
-  watchers: number;
+  spectators: number;
   /** How fast a room goes, in percent: less than 100 where the server has too much to do. */
   pace: number;
   /** How often the session was begun anew: the server came back without it. */
