@@ -82,19 +82,19 @@ pub trait Hosted: Game {
     }
 
     /// The saved state of a player, for the next visit: appended to `out`, at most [`MAX_KEPT`](super::MAX_KEPT) bytes.
-    /// It is loaded again as [`Whose::Player`](crate::Whose) among [`Inputs::brought`](crate::Inputs::brought), perhaps
+    /// It is loaded again as [`Owner::Player`](crate::Owner) among [`Inputs::brought`](crate::Inputs::brought), perhaps
     /// by a later build of the game.
     fn keep(&self, seat: Seat, out: &mut Vec<u8>) {
         let _ = (seat, out);
     }
 
-    /// The saved state of a player's character. It is loaded again, in any room, as [`Whose::Character`](crate::Whose):
+    /// The saved state of a player's character. It is loaded again, in any room, as [`Owner::Character`](crate::Owner):
     /// the canonical bytes of the character's name and of what is appended here.
     fn keep_character(&self, seat: Seat, out: &mut Vec<u8>) {
         let _ = (seat, out);
     }
 
-    /// The saved parts of the place, which outlive the room. They are loaded again as [`Whose::Place`](crate::Whose),
+    /// The saved parts of the place, which outlive the room. They are loaded again as [`Owner::Place`](crate::Owner),
     /// see [`parts_in`](super::parts_in).
     fn keep_parts(&self, parts: &mut Parts) {
         let _ = parts;
